@@ -1,0 +1,1 @@
+"""The desktop: a client of the engine's service and nothing more."""

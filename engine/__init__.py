@@ -1,0 +1,1 @@
+"""The engine: runs language models on this machine. Qt-free."""

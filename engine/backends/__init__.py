@@ -1,0 +1,1 @@
+"""Decoding backends behind one protocol. Kept free of imports: base must not reach a native library."""

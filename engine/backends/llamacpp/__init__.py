@@ -1,0 +1,1 @@
+"""The CPU backend: llama.cpp through its C API."""

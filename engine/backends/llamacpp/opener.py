@@ -1,0 +1,46 @@
+"""From a file name to a backend and its tokenizer. The one entrance of this package."""
+
+import ctypes
+import os
+from collections.abc import Callable
+
+import llama_cpp.llama_cpp as lib
+
+from engine.backends.llamacpp.backend import ContextSize, LlamaBackend
+from engine.backends.llamacpp.loading import load_model
+from engine.backends.llamacpp.native import NativeLog, check_version
+from engine.backends.llamacpp.vocab import LlamaVocab
+
+
+def open_llamacpp(
+    path: bytes,
+    *,
+    context: int,
+    num_sequences: int,
+    threads: tuple[int, int],
+    progress: Callable[[float], None],
+    poison_outputs: bool = False,
+) -> tuple[LlamaBackend, LlamaVocab, str]:
+    """Load on the calling thread, which becomes the backend's owner.
+
+    Raises:
+        ModelFormatError: the file cannot be used.
+        OutOfMemory: weights or KV cache do not fit.
+        SetupError: another llama.cpp than the expected one is installed.
+    """
+    # on a failed assertion ggml would start gdb for a backtrace before it aborts
+    os.environ["GGML_NO_BACKTRACE"] = "1"
+    check_version()
+    log = NativeLog()
+    lib.llama_backend_init()
+    model = load_model(path, log, progress)
+    backend = LlamaBackend(
+        model,
+        ContextSize(context, num_sequences),
+        log,
+        threads=threads,
+        poison_outputs=poison_outputs,
+    )
+    description = ctypes.create_string_buffer(256)
+    lib.llama_model_desc(model, description, len(description))
+    return backend, LlamaVocab(model), description.value.decode("utf-8", "replace")

@@ -1,0 +1,76 @@
+"""Opens a model on a named backend. The only module that names concrete backends.
+
+Imports happen in the openers: asking for one backend must not load another's native libraries.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from engine.backends.base import Backend
+from engine.errors import UnsupportedByBackend
+
+if TYPE_CHECKING:
+    # A protocol of a neighbour on the same layer: named in a type, never imported at run time.
+    from engine.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """What to open and how large."""
+
+    path: bytes
+    context: int
+    """Token capacity of the KV cache, all sequences together."""
+    num_sequences: int
+    decode_threads: int
+    prefill_threads: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Backend-specific; for tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedModel:
+    """A model that is ready to decode."""
+
+    backend: Backend
+    tokenizer: "Tokenizer"
+    description: str
+
+
+def open_model(
+    backend: str, request: OpenRequest, progress: Callable[[float], None]
+) -> OpenedModel:
+    """Load a model on the thread that will decode.
+
+    Raises:
+        UnsupportedByBackend: no backend of that name.
+        ModelFormatError: the file cannot be used.
+        OutOfMemory: it does not fit.
+        SetupError: the installed native library is not the expected one.
+    """
+    match backend:
+        case "llama.cpp":
+            from engine.backends.llamacpp.opener import open_llamacpp
+
+            return OpenedModel(
+                *open_llamacpp(
+                    request.path,
+                    context=request.context,
+                    num_sequences=request.num_sequences,
+                    threads=(request.decode_threads, request.prefill_threads),
+                    progress=progress,
+                    poison_outputs=bool(request.options.get("poison_outputs")),
+                )
+            )
+        case "fake":
+            from engine.backends.fake import open_fake
+
+            return OpenedModel(
+                *open_fake(request.context, request.num_sequences, request.options, progress)
+            )
+        case _:
+            raise UnsupportedByBackend(
+                f"There is no backend “{backend}”.",
+                hint="Choose llama.cpp or leave the choice open.",
+            )

@@ -1,0 +1,84 @@
+"""`inglenook doctor`: what this machine has, and what would run how, and why."""
+
+import argparse
+import json
+import platform
+from typing import Any
+
+from engine.cli.about import VERSION, package_version
+from engine.cli.setup import Context, prepare
+from engine.errors import EngineError
+from engine.hardware.facts import facts_from_gguf
+from engine.hardware.plan import InstalledParts, Wishes, make_plan
+from engine.hardware.probe import Hardware, probe
+from engine.hardware.report import as_json, plan_as_json, report
+from engine.hardware.units import gigabytes
+from engine.hub.library import LibraryModel
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report."""
+    context = prepare(args)
+    hardware = probe()
+    models = context.library.models()
+    software = {
+        "Inglenook": VERSION,
+        "Python": platform.python_version(),
+        "llama-cpp-python": package_version("llama-cpp-python"),
+        "PySide6": package_version("PySide6-Essentials"),
+        "torch": package_version("torch"),
+    }
+    if args.json:
+        print(
+            json.dumps(
+                {
+                    "software": software,
+                    "hardware": as_json(hardware),
+                    "data_folder": str(context.paths.data),
+                    "models": {model.id: _plan(context, hardware, model) for model in models},
+                },
+                indent=2,
+            )
+        )
+        return 0
+    lines = report(hardware)
+    lines.append(("Software", ", ".join(f"{name} {value}" for name, value in software.items())))
+    lines.append(("Models in", str(context.library.folder)))
+    width = max(len(label) for label, _ in lines)
+    for label, value in lines:
+        print(f"{label:<{width}}  {value}")
+    if not models:
+        print("\nNo models yet. `inglenook chat` fetches a starter model.")
+    for model in models:
+        _print_plan(model, _plan(context, hardware, model))
+    return 0
+
+
+def _plan(context: Context, hardware: Hardware, model: LibraryModel) -> dict[str, Any]:
+    settings = context.settings.models
+    wishes = Wishes(
+        backend=settings.backend or None,
+        context=settings.context or None,
+        num_sequences=settings.num_sequences,
+        decode_threads=settings.threads or None,
+        prefill_threads=settings.threads or None,
+    )
+    try:
+        model.ensure_usable()
+        assert model.header is not None
+        facts = facts_from_gguf(model.header.metadata, model.size_bytes)
+        return plan_as_json(make_plan(hardware, facts, InstalledParts(), wishes))
+    except EngineError as error:
+        return {"problem": str(error)}
+
+
+def _print_plan(model: LibraryModel, plan: dict[str, Any]) -> None:
+    print(f"\n{model.id}  {gigabytes(model.size_bytes)}  {model.quantization or ''}")
+    if "problem" in plan:
+        print(f"  ! {plan['problem']}")
+        return
+    for reason in plan["reasons"]:
+        print(f"  {reason}")
+    print(
+        f"  context {plan['context']:,} tokens, about {gigabytes(plan['needed']['total'])} of memory"
+    )

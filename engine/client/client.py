@@ -1,0 +1,126 @@
+"""The client of our HTTP API: one method for each endpoint, the engine's errors and values.
+
+Zone: any event loop; one client for each loop. Used by the desktop and by the terminal chat.
+Neighbours: `engine.client.stream`, `engine.api.requests`.
+"""
+
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx2
+import msgspec
+
+from engine.api.loopback import is_loopback
+from engine.api.models import ModelInfo, ModelList
+from engine.api.requests import ChatRequest, ModelName, StreamOptions
+from engine.api.wire import to_json
+from engine.client.failure import checked, lost
+from engine.client.stream import ChatStream
+from engine.errors import EngineError
+
+T = TypeVar("T")
+CONNECT_SECONDS = 5.0
+STREAM_SILENCE_SECONDS = 60.0
+"""Streams carry a comment at least every 15 s; longer silence means the service is gone."""
+LOAD_SECONDS = 3600.0
+_JSON = {"content-type": "application/json"}
+_PROGRESS = {"x-inglenook-events": "1"}
+
+
+class Client:
+    """Talks to one service; close it, or use it as a context.
+
+    Args:
+        base_url: such as `http://127.0.0.1:8080`, without `/v1`.
+        api_key: where the service wants one.
+
+    Every method raises the service's own EngineError, and ServiceUnavailable when the service cannot
+    be reached.
+    """
+
+    def __init__(self, base_url: str, api_key: str | None = None) -> None:
+        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+        url = httpx2.URL(base_url)
+        self._http = httpx2.AsyncClient(
+            base_url=url,
+            headers=headers,
+            trust_env=not is_loopback(url.host),  # a proxy must never see loopback traffic
+            verify=url.scheme == "https",  # reading the certificates takes longer than all the rest
+            timeout=httpx2.Timeout(STREAM_SILENCE_SECONDS, connect=CONNECT_SECONDS),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections. Idempotent."""
+        await self._http.aclose()
+
+    async def health(self) -> None:
+        """Return if the service is up."""
+        await self._get("/health", dict[str, Any])
+
+    async def version(self) -> str:
+        """The service's version."""
+        reply = await self._get("/api/version", dict[str, str])
+        return reply.get("version", "")
+
+    async def models(self) -> list[ModelInfo]:
+        """The library, sorted by id."""
+        return (await self._get("/api/models", ModelList)).models
+
+    async def load(self, model: str) -> ModelInfo:
+        """Load a model; returns when it is ready. Cancelling does not stop the load."""
+        return await self._post("/api/models/load", ModelName(model), ModelInfo)
+
+    async def unload(self, model: str) -> ModelInfo:
+        """Unload a model; returns when its memory is free."""
+        return await self._post("/api/models/unload", ModelName(model), ModelInfo)
+
+    async def hardware(self) -> dict[str, Any]:
+        """The machine."""
+        return await self._get("/api/hardware", dict[str, Any])
+
+    async def plan(self, model: str) -> dict[str, Any]:
+        """How a model would run here, and why."""
+        return await self._get("/api/plan", dict[str, Any], {"model": model})
+
+    def chat(self, request: ChatRequest) -> ChatStream:
+        """Ask for a streamed answer: a context that is iterated. `stream` need not be set."""
+        wanted = msgspec.structs.replace(
+            request, stream=True, stream_options=StreamOptions(include_usage=True)
+        )
+        http_request = self._http.build_request(
+            "POST", "/v1/chat/completions", content=to_json(wanted), headers=_JSON | _PROGRESS
+        )
+        return ChatStream(self._http, http_request)
+
+    async def _get(self, path: str, kind: type[T], params: dict[str, str] | None = None) -> T:
+        return await self._fetch(self._http.build_request("GET", path, params=params), kind)
+
+    async def _post(self, path: str, body: msgspec.Struct, kind: type[T]) -> T:
+        timeout = httpx2.Timeout(LOAD_SECONDS, connect=CONNECT_SECONDS)
+        request = self._http.build_request(
+            "POST", path, content=to_json(body), headers=_JSON, timeout=timeout
+        )
+        return await self._fetch(request, kind)
+
+    async def _fetch(self, request: httpx2.Request, kind: type[T]) -> T:
+        try:
+            response = await self._http.send(request)
+        except httpx2.TransportError as error:
+            raise lost(request, error) from error
+        await checked(response)
+        try:
+            return msgspec.json.decode(response.content, type=kind)
+        except msgspec.MsgspecError as error:
+            message = "The service sent a reply that this version does not understand."
+            raise EngineError(message, hint="Is it an Inglenook of the same version?") from error

@@ -1,0 +1,87 @@
+"""Settings: defaults < settings.toml < environment < command line.
+
+Zone: any process; read once at start and passed on as a value.
+"""
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from engine.errors import SetupError
+from engine.types import SamplingParams
+
+ENVIRONMENT_PREFIX = "INGLENOOK_"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """The HTTP front."""
+
+    host: str = "localhost"
+    """`localhost` listens on both loopback addresses."""
+    port: int = 4645
+    """Spells INGL on a telephone; 0 takes a free one."""
+    api_key: str = ""
+    """Empty: no key is asked for, which only a loopback address allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How models are loaded and kept."""
+
+    folder: str = ""
+    """Empty: `models` in the data folder."""
+    context: int = 0
+    """Tokens of the KV cache; 0 leaves the choice to the plan (at most 8,192)."""
+    threads: int = 0
+    """0: one less than the usable cores."""
+    num_sequences: int = 8
+    """Answers computed at the same time."""
+    idle_timeout_s: float = 900.0
+    """A model without requests leaves memory after this time."""
+    backend: str = ""
+    """Empty: chosen by the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set."""
+
+    server: ServerSettings = field(default_factory=ServerSettings)
+    models: ModelSettings = field(default_factory=ModelSettings)
+    generation: SamplingParams = field(default_factory=SamplingParams)
+    """What a request gets where it is silent."""
+
+
+def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings file, if there is one, and the environment.
+
+    Environment variables are named INGLENOOK_SECTION_FIELD, such as INGLENOOK_SERVER_PORT.
+
+    Raises:
+        SetupError: naming the file or variable and what is wrong with it.
+    """
+    tree: dict[str, Any] = {}
+    if path.exists():
+        try:
+            tree = tomllib.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise SetupError(
+                f"The settings file {path.name} cannot be read: {error}.",
+                hint="Correct or remove it.",
+            ) from error
+    for section in dataclasses.fields(Settings):
+        for setting in dataclasses.fields(section.default_factory):  # type: ignore[arg-type]
+            name = f"{ENVIRONMENT_PREFIX}{section.name}_{setting.name}".upper()
+            if name in environment:
+                tree.setdefault(section.name, {})[setting.name] = environment[name]
+    try:
+        return msgspec.convert(tree, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SetupError(f"A setting is not valid: {error}.", hint=f"See {path}.") from error

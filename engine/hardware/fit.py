@@ -1,0 +1,83 @@
+"""How much memory a model takes: `MemoryNeed`. Pure; estimates that are compared with what then happens.
+
+Measured against llama.cpp (SmolLM2-135M; qwen3, gemma2, gemma3, mamba and lfm2 shapes): cache exact but for
+recurrent states, compute buffers up to 60 % high, a worker's own memory twice too high. Neighbours: `facts`, `plan`.
+"""
+
+from dataclasses import dataclass
+
+from engine.hardware.facts import ModelFacts
+
+DEFAULT_UBATCH = 512
+"""Rows computed at once; the backend's default."""
+
+_CELL_PADDING = 256
+"""llama.cpp rounds a context up to this."""
+_PROCESS_BYTES = 120 << 20
+"""A worker's Python, libraries and thread buffers (measured: 60 MB)."""
+_VOCABULARY_BYTES = 500
+"""A token of the vocabulary in llama.cpp's tables (measured: 390)."""
+_CUDA_CONTEXT_BYTES = 600 << 20
+_F16, _F32 = 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNeed:
+    """Bytes by purpose."""
+
+    weights: int
+    kv_cache: int
+    compute: int
+    """Buffers of one step, logits included."""
+    overhead: int
+    """The process itself and the vocabulary."""
+    repacked: int = 0
+    """At most that much is copied into a faster order. The file's pages below are then dropped when memory
+    gets short, so it is no part of `total`; until then the process looks that much larger."""
+
+    @property
+    def total(self) -> int:
+        """What must be there."""
+        return self.weights + self.kv_cache + self.compute + self.overhead
+
+
+def memory_needed(
+    facts: ModelFacts, *, context: int, num_sequences: int, n_ubatch: int = DEFAULT_UBATCH
+) -> MemoryNeed:
+    """Main memory for llama.cpp on the CPU.
+
+    Args:
+        facts: the model.
+        context: tokens in the cache, all sequences together.
+        num_sequences: answers computed at the same time.
+        n_ubatch: most rows of a step.
+    """
+    cells = _padded(context)
+    window_cells = min(cells, _padded(facts.window * num_sequences + n_ubatch))
+    mask = (cells + (window_cells if facts.window else 0)) * n_ubatch * _F16
+    logits = 2 * facts.n_vocab * num_sequences * _F32
+    return MemoryNeed(
+        weights=facts.weights_bytes,
+        kv_cache=cells * facts.kv_bytes_per_token
+        + window_cells * facts.window_bytes_per_token
+        + num_sequences * facts.state_bytes,
+        compute=mask + n_ubatch * facts.row_width * _F32 + logits,
+        overhead=_PROCESS_BYTES + _VOCABULARY_BYTES * facts.n_vocab,
+        repacked=facts.weights_bytes if facts.repackable else 0,
+    )
+
+
+def vram_needed(
+    facts: ModelFacts, *, context: int, num_sequences: int, n_ubatch: int = DEFAULT_UBATCH
+) -> MemoryNeed:
+    """GPU memory for the torch backend: weights in planes (+4 %), the whole cache, 5 % of everything spare."""
+    cells = _padded(context)
+    kv_cache = cells * (facts.kv_bytes_per_token + facts.window_bytes_per_token)
+    compute = n_ubatch * facts.row_width * _F32 + 2 * facts.n_vocab * num_sequences * _F32
+    weights = facts.weights_bytes * 104 // 100
+    spare = (weights + kv_cache + compute) // 20
+    return MemoryNeed(weights, kv_cache, compute, _CUDA_CONTEXT_BYTES + spare)
+
+
+def _padded(cells: int) -> int:
+    return -(-cells // _CELL_PADDING) * _CELL_PADDING

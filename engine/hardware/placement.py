@@ -1,0 +1,77 @@
+"""Where a model goes, and with how much context: on a GPU or into main memory. Pure. Neighbours: `fit`, `plan`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.errors import OutOfMemory
+from engine.hardware.facts import ModelFacts
+from engine.hardware.fit import MemoryNeed, memory_needed, vram_needed
+from engine.hardware.gpu import Gpu
+from engine.hardware.probe import Memory
+from engine.hardware.units import gigabytes
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A context that fits, and what it takes."""
+
+    gpu: Gpu | None
+    """None: main memory."""
+    context: int
+    needed: MemoryNeed
+    free: int
+    """Bytes there were to choose from."""
+
+
+def place_on_gpu(
+    facts: ModelFacts, gpu: Gpu, *, wanted: int, least: int, num_sequences: int
+) -> Placement | str:
+    """The largest context from `wanted` down to `least` tokens, or why none fits."""
+
+    def need(context: int) -> MemoryNeed:
+        return vram_needed(facts, context=context, num_sequences=num_sequences)
+
+    context = _largest_context(wanted, least, lambda c: need(c).total <= gpu.vram_free)
+    if context is None:
+        needed, free = gigabytes(need(least).total), gigabytes(gpu.vram_free)
+        return f"{gpu.name} has {free} free, {needed} are needed"
+    return Placement(gpu, context, need(context), gpu.vram_free)
+
+
+def place_in_ram(
+    facts: ModelFacts, memory: Memory, *, wanted: int, least: int, num_sequences: int
+) -> Placement:
+    """The largest context from `wanted` down to `least` tokens.
+
+    Raises:
+        OutOfMemory: not even `least` fits.
+    """
+    free = memory.free
+
+    def need(context: int) -> MemoryNeed:
+        return memory_needed(facts, context=context, num_sequences=num_sequences)
+
+    context = _largest_context(wanted, least, lambda c: need(c).total <= free)
+    if context is None:
+        needed = need(least).total
+        limited = free < memory.available
+        scope = " within the limit set for this process or container" if limited else ""
+        way_out = "raise the limit" if limited else "close other programs"
+        raise OutOfMemory(
+            f"This model needs about {gigabytes(needed)} of memory, "
+            f"and {gigabytes(free)} are free{scope}.",
+            hint=f"Choose a smaller quantization or a smaller model, or {way_out}.",
+            needed_bytes=needed,
+            free_bytes=free,
+        )
+    return Placement(None, context, need(context), free)
+
+
+def _largest_context(wanted: int, least: int, fits: Callable[[int], bool]) -> int | None:
+    """`wanted`, its half, its quarter, … but not under `least`; None when nothing fits."""
+    context = wanted
+    while not fits(context):
+        if context <= least:
+            return None
+        context = max(least, context // 2)
+    return context

@@ -1,0 +1,161 @@
+"""A machine, a model, what is installed and what is wished become a `Plan`, with reasons in plain words. Pure.
+
+Zone: service. A wish wins where it can be had; one that cannot be had is an error, what had to give way is a
+reason. Neighbours: `probe`, `facts`, `cuda` (which GPU), `placement` (how much context), `reasons`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.errors import InvalidRequest, SetupError, UnsupportedByBackend
+from engine.hardware.cuda import pick_gpu
+from engine.hardware.facts import ModelFacts
+from engine.hardware.fit import MemoryNeed
+from engine.hardware.gpu import Gpu
+from engine.hardware.placement import Placement, place_in_ram, place_on_gpu
+from engine.hardware.probe import Hardware
+from engine.hardware.reasons import backend_reasons, context_reasons, thread_reasons
+
+BackendName = Literal["llama.cpp", "torch-cuda"]
+
+DEFAULT_CONTEXT = 8192
+"""Tokens. Models trained for 128k and more would reserve gigabytes for a short chat."""
+LEAST_CONTEXT = 2048
+"""Tokens. Less is planned only when asked for, or when the model was trained for less."""
+MOST_CONTEXT = 1 << 24
+DEFAULT_SEQUENCES = 8
+MOST_SEQUENCES = 256
+"""llama.cpp's limit."""
+MOST_THREADS = 512
+"""ggml's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledParts:
+    """Which backends this installation has."""
+
+    llama_cpp: bool = True
+    torch_cuda: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user set; None leaves the choice to the plan."""
+
+    backend: str | None = None
+    context: int | None = None
+    """Tokens in the cache, shared by all sequences."""
+    num_sequences: int | None = None
+    decode_threads: int | None = None
+    prefill_threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to load one model on one machine."""
+
+    backend: BackendName
+    context: int
+    num_sequences: int
+    decode_threads: int
+    prefill_threads: int
+    needed: MemoryNeed
+    """Of main memory, or of GPU memory when `gpu` is set."""
+    gpu: Gpu | None
+    reasons: tuple[str, ...]
+    """Half sentences; the first one is the choice of backend."""
+
+
+def make_plan(hardware: Hardware, facts: ModelFacts, parts: InstalledParts, wishes: Wishes) -> Plan:
+    """Decide how to load a model.
+
+    Raises:
+        InvalidRequest: a wish is no possible value.
+        UnsupportedByBackend: the wished backend cannot run this model here.
+        OutOfMemory: the model does not fit, even with the smallest context.
+        SetupError: llama.cpp is needed and not installed.
+    """
+    _check(wishes)
+    cpu = hardware.cpu
+    wanted = wishes.context or min(facts.n_ctx_train or LEAST_CONTEXT, DEFAULT_CONTEXT)
+    sequences = wishes.num_sequences or DEFAULT_SEQUENCES
+    placement, why_not_gpu = _place(hardware, facts, parts, wishes, (wanted, sequences))
+    default_threads = max(1, cpu.usable_cores - 1)
+    decode = wishes.decode_threads or default_threads
+    prefill = wishes.prefill_threads or default_threads
+    chosen = bool(wishes.decode_threads or wishes.prefill_threads)
+    return Plan(
+        backend="llama.cpp" if placement.gpu is None else "torch-cuda",
+        context=placement.context,
+        num_sequences=sequences,
+        decode_threads=decode,
+        prefill_threads=prefill,
+        needed=placement.needed,
+        gpu=placement.gpu,
+        reasons=(
+            *backend_reasons(cpu, placement, why_not_gpu, decode),
+            *thread_reasons(cpu, max(decode, prefill), chosen=chosen),
+            *context_reasons(facts, placement, wanted),
+        ),
+    )
+
+
+def _check(wishes: Wishes) -> None:
+    if wishes.backend not in (None, "llama.cpp", "torch-cuda"):
+        raise InvalidRequest(
+            f"There is no backend “{wishes.backend}”.",
+            hint="Choose llama.cpp or torch-cuda.",
+            param="backend",
+        )
+    for param, value, most in (
+        ("context", wishes.context, MOST_CONTEXT),
+        ("num_sequences", wishes.num_sequences, MOST_SEQUENCES),
+        ("decode_threads", wishes.decode_threads, MOST_THREADS),
+        ("prefill_threads", wishes.prefill_threads, MOST_THREADS),
+    ):
+        if value is not None and not 1 <= value <= most:
+            raise InvalidRequest(
+                f"{param} cannot be {value}.",
+                hint=f"Choose a number from 1 to {most:,}.",
+                param=param,
+            )
+
+
+def _place(
+    hardware: Hardware,
+    facts: ModelFacts,
+    parts: InstalledParts,
+    wishes: Wishes,
+    size: tuple[int, int],
+) -> tuple[Placement, str]:
+    """The placement, and why it is not on a GPU. `size` is (context, sequences)."""
+    wanted, sequences = size
+    least = min(wanted, LEAST_CONTEXT)
+    why_not_gpu = "as chosen"
+    if wishes.backend != "llama.cpp":
+        found = pick_gpu(hardware, facts, torch_installed=parts.torch_cuda)
+        if isinstance(found, Gpu):
+            # A context that was asked for moves the model to main memory before it is cut down.
+            keep = wishes.context is not None and wishes.backend is None
+            on_gpu = place_on_gpu(
+                facts,
+                found,
+                wanted=wanted,
+                least=wanted if keep else least,
+                num_sequences=sequences,
+            )
+            if isinstance(on_gpu, Placement):
+                return on_gpu, ""
+            found = on_gpu
+        why_not_gpu = found
+    if wishes.backend == "torch-cuda":
+        raise UnsupportedByBackend(
+            f"The CUDA backend cannot run this model: {why_not_gpu}.",
+            hint="Choose llama.cpp, or leave the choice to the app.",
+        )
+    if not parts.llama_cpp:
+        raise SetupError("llama.cpp is not installed.", hint="Run the installer again.")
+    in_ram = place_in_ram(
+        facts, hardware.memory, wanted=wanted, least=least, num_sequences=sequences
+    )
+    return in_ram, why_not_gpu

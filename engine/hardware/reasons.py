@@ -1,0 +1,62 @@
+"""A plan's reasons in plain words: half sentences without a full stop, shown as a list. Pure. Neighbour: `plan`."""
+
+from engine.hardware.cpu import Cpu
+from engine.hardware.facts import ModelFacts
+from engine.hardware.placement import Placement
+from engine.hardware.units import gigabytes
+
+
+def backend_reasons(cpu: Cpu, placement: Placement, why_not_gpu: str, threads: int) -> list[str]:
+    """Which backend, and why."""
+    if placement.gpu is not None:
+        size = round(placement.gpu.vram_total / 2**30)
+        return [f"{placement.gpu.name}, {size} GB: CUDA backend"]
+    cores = _counted(cpu.physical_cores, "core")
+    reasons = [f"{why_not_gpu}: llama.cpp on {threads} of {cores}"]
+    return [*reasons, cpu.handicap] if cpu.handicap else reasons
+
+
+def thread_reasons(cpu: Cpu, threads: int, *, chosen: bool) -> list[str]:
+    """Why not all cores compute.
+
+    Args:
+        cpu: the processor.
+        threads: the larger of both numbers of threads.
+        chosen: the user set it.
+    """
+    text = _counted(threads, "thread")
+    if chosen and threads > cpu.usable_cores:
+        return [
+            f"{text}, as chosen, on {_counted(cpu.usable_cores, 'usable core')}: expect it slow"
+        ]
+    if chosen:
+        return [f"{text}, as chosen"]
+    if cpu.quota is not None and cpu.quota < min(cpu.allowed_cores, cpu.allowed_cpus):
+        return [f"CPU quota {cpu.quota:.3g}: {text}"]
+    if cpu.allowed_cpus < cpu.logical_cpus:
+        return [f"limited to {cpu.allowed_cpus} of {cpu.logical_cpus} CPUs: {text}"]
+    if cpu.performance_cores is not None:
+        return [f"{cpu.performance_cores} of {cpu.physical_cores} cores are fast ones: {text}"]
+    return []
+
+
+def context_reasons(facts: ModelFacts, placement: Placement, wanted: int) -> list[str]:
+    """What is special about the context and the estimate behind it."""
+    context, trained = placement.context, facts.n_ctx_train
+    reasons: list[str] = []
+    if context < wanted:
+        kind = "GPU memory " if placement.gpu else ""
+        free = gigabytes(placement.free)
+        reasons.append(f"context {context:,} instead of {wanted:,}: {free} {kind}free")
+    if trained is None:
+        reasons.append("the file does not say for which context the model was trained")
+    elif context > trained:
+        reasons.append(
+            f"context {context:,} is more than the {trained:,} tokens the model was trained for: "
+            "long chats may go astray"
+        )
+    return [*reasons, *facts.notes]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

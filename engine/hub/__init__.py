@@ -1,0 +1,1 @@
+"""Models on disk and where they come from."""

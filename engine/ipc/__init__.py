@@ -1,0 +1,1 @@
+"""Frames between the service and its children."""

@@ -1,0 +1,155 @@
+"""What the service and a worker say to each other, grouped by receiver.
+
+Pure values; `engine.ipc.codec` puts them into frames. Prompts and answers cross as token ids besides
+their text, so that the service can continue an answer in a new worker, token for token.
+"""
+
+from typing import Any
+
+import msgspec
+
+from engine.types import FinishReason, SamplingParams, Timings, TokenLogprob
+
+
+class Message(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """Base of all frames."""
+
+
+class ChatPrompt(Message, frozen=True):
+    """Messages for the model's chat template."""
+
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None = None
+    template_args: dict[str, Any] = {}
+
+
+class TextPrompt(Message, frozen=True):
+    """A raw prompt, special tokens allowed."""
+
+    text: str
+
+
+class TokenPrompt(Message, frozen=True):
+    """Token ids, used as they are."""
+
+    tokens: list[int]
+    reasoning_prefilled: bool = False
+    """The prompt ends inside a reasoning tag (from `Accepted`, when an answer is continued)."""
+
+
+# --- to the worker ---------------------------------------------------------------------------------
+
+
+class Load(Message, frozen=True):
+    """First frame: what to load. Answered by LoadProgress … then Loaded or Failed."""
+
+    path: bytes
+    """`os.fsencode`d: a file name need not be valid text."""
+    backend: str
+    context: int
+    """Token capacity of the KV cache, shared by all sequences."""
+    num_sequences: int
+    """Answers computed at the same time."""
+    decode_threads: int
+    prefill_threads: int
+    chat_template: str | None = None
+    """Overrides the file's own."""
+    options: dict[str, Any] = {}
+    """For tests of the fake backend only."""
+
+
+class Generate(Message, frozen=True):
+    """One request: `num_choices` answers to one prompt."""
+
+    request: str
+    prompt: ChatPrompt | TextPrompt | TokenPrompt
+    sampling: SamplingParams
+    max_tokens: int | None = None
+    """None: until the model ends or the context is full."""
+    stop: list[str] = []
+    num_choices: int = 1
+    ignore_end: bool = False
+    """Benchmarks: end tokens do not end the answer."""
+    resume: list[list[int]] = []
+    """Tokens each choice already has (crash continuation): read again, not sent again."""
+    finished: list[int] = []
+    """Choices that ended before the crash and are not computed again."""
+
+
+class Abort(Message, frozen=True):
+    """Drop a request at once; no further frames follow for it."""
+
+    request: str
+
+
+class Exit(Message, frozen=True):
+    """Leave in order. A closed pipe means the same."""
+
+
+# --- to the supervisor -----------------------------------------------------------------------------
+
+
+class LoadProgress(Message, frozen=True):
+    """0 … 1 of the file read."""
+
+    fraction: float
+
+
+class Loaded(Message, frozen=True):
+    """The model answers from now on."""
+
+    n_ctx: int
+    n_vocab: int
+    description: str
+    load_seconds: float
+    resident_bytes: int
+    notice: str = ""
+    """Something to tell the user once, such as a fallback chat template."""
+
+
+class Failed(Message, frozen=True):
+    """A request (or, with request "", the load) ended with an error: `EngineError.to_wire()`."""
+
+    request: str
+    error: dict[str, Any]
+
+
+class Accepted(Message, frozen=True):
+    """The prompt as the model sees it."""
+
+    request: str
+    prompt: list[int]
+    reasoning_prefilled: bool = False
+
+
+class Reading(Message, frozen=True):
+    """Prefill progress of a request, counted over prompt and resumed tokens."""
+
+    request: str
+    done: int
+    total: int
+    reused: int
+
+
+class Delta(Message, frozen=True):
+    """What one step added to one choice. Tokens and the text they released travel together."""
+
+    request: str
+    choice: int
+    tokens: list[int]
+    content: str = ""
+    reasoning: str = ""
+    logprobs: list[TokenLogprob] = []
+    finish: FinishReason | None = None
+    timings: Timings | None = None
+    """With the finish."""
+
+
+class Step(Message, frozen=True):
+    """All deltas of one decode: one frame a step, however many sequences."""
+
+    deltas: list[Delta]
+
+
+ToWorker = Load | Generate | Abort | Exit
+ToSupervisor = LoadProgress | Loaded | Failed | Accepted | Reading | Step

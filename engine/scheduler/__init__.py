@@ -1,0 +1,1 @@
+"""Which rows go into the next decode, written once over the Backend protocol."""

@@ -1,0 +1,117 @@
+"""Which physical sequence holds which tokens, and who may reuse them.
+
+A slot keeps its tokens after its answer ended: the conversation's next turn starts with them.
+A busy slot's prefix can be forked, an idle slot continued. Pure bookkeeping plus the backend's
+sequence operations, whose answers ("really kept", "really shared") are believed.
+"""
+
+import itertools
+from collections.abc import Sequence as Items
+from dataclasses import dataclass, field
+
+from engine.backends.base import Backend, SeqId
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """One physical sequence."""
+
+    seq: SeqId
+    busy: bool = False
+    tokens: list[int] = field(default_factory=list)
+    """What it held when it became idle; a busy slot's tokens are its sequence's."""
+    last_used: int = 0
+
+
+def common_prefix(a: Items[int], b: Items[int]) -> int:
+    """Length of the common prefix, by bisection over slice comparisons (they run in C)."""
+    low, high = 0, min(len(a), len(b))
+    if a[:high] == b[:high]:
+        return high
+    while low < high - 1:
+        middle = (low + high) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+class Slots:
+    """All physical sequences of a backend."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._clock = itertools.count(1)
+        self.all = [Slot(SeqId(i)) for i in range(backend.caps.n_seq_max)]
+
+    @property
+    def idle(self) -> list[Slot]:
+        """Slots without a running answer, least recently used first."""
+        return sorted((s for s in self.all if not s.busy), key=lambda s: s.last_used)
+
+    def acquire(self, tokens: list[int], held: dict[SeqId, list[int]]) -> tuple[Slot, int] | None:
+        """Give a slot to a sequence with as much of its prefix as can be had.
+
+        Args:
+            tokens: of the sequence that starts.
+            held: of every busy slot, the tokens that are computed there.
+
+        Returns:
+            The slot and how many tokens it already holds (at most all but one: the last row must be
+            computed for its logits); None when all slots are busy.
+        """
+        idle = self.idle
+        if not idle:
+            return None
+        limit = len(tokens) - 1
+        lengths = {
+            slot.seq: min(
+                limit, common_prefix(held[slot.seq] if slot.busy else slot.tokens, tokens)
+            )
+            for slot in self.all
+        }
+        source = max(self.all, key=lambda slot: (lengths[slot.seq], not slot.busy))
+        wanted = lengths[source.seq]
+        # Continue in place when nothing of value is lost by it, otherwise keep the other conversation.
+        empty = next((slot for slot in idle if not slot.tokens), None)
+        lost = len(source.tokens) - wanted
+        cheap = lost <= 1 or (empty is None and (lost <= wanted or source is idle[0]))
+        if not source.busy and wanted and cheap:
+            kept = self._backend.seq_truncate(source.seq, wanted)
+            return self._taken(source), kept
+        target = empty or idle[0]
+        self._backend.seq_clear(target.seq)
+        shared = 0
+        if wanted and source is not target:
+            shared = self._backend.seq_fork(source.seq, target.seq, wanted)
+        return self._taken(target), shared
+
+    def _taken(self, slot: Slot) -> Slot:
+        slot.busy = True
+        slot.tokens = []
+        return slot
+
+    def release(self, seq: SeqId, tokens: list[int]) -> None:
+        """An answer left its slot; `tokens` stay there for reuse (empty: drop them)."""
+        slot = self.all[seq]
+        slot.busy = False
+        slot.last_used = next(self._clock)
+        slot.tokens = tokens
+        if not tokens:
+            self._backend.seq_clear(seq)
+
+    def evict_idle(self) -> bool:
+        """Drop the least recently used idle tokens; False when there are none."""
+        slot = next((slot for slot in self.idle if slot.tokens), None)
+        if slot is None:
+            return False
+        self._backend.seq_clear(slot.seq)
+        slot.tokens = []
+        return True
+
+    def check(self) -> None:
+        """Assert that an idle slot's tokens are what the backend holds. For tests."""
+        for slot in self.all:
+            if not slot.busy:
+                assert self._backend.seq_len(slot.seq) == len(slot.tokens), slot

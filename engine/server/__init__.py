@@ -1,0 +1,1 @@
+"""The HTTP front: routes, validation, streaming."""

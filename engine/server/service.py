@@ -1,0 +1,34 @@
+"""What every route needs, and how it gets it: `Service`, one for each app."""
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from starlette.requests import Request
+
+from engine.server.interruption import Answers
+from engine.supervisor.answer import Engine
+from engine.types import SamplingParams
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The engine and the settings of one app."""
+
+    engine: Engine
+    version: str
+    guarded: bool
+    """Is a key needed?"""
+    sampling: SamplingParams
+    """Where a request is silent."""
+    ping_seconds: float
+    answers: Answers = field(default_factory=Answers)
+
+    @property
+    def fingerprint(self) -> str:
+        """`system_fingerprint` of replies: changes when the same seed may give another text."""
+        return f"b-inglenook-{self.version}"
+
+    @staticmethod
+    def of(request: Request) -> "Service":
+        """The service that a request came to."""
+        return cast(Service, request.app.state.service)

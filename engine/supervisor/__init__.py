@@ -1,0 +1,1 @@
+"""Owns worker processes: starts, stops, evicts, restarts them."""

@@ -1,0 +1,1 @@
+"""Between characters and tokens: templates, detokenizing, stops, reasoning."""

@@ -1,0 +1,100 @@
+"""The worker's two side threads: one reads frames, one prepares requests. The loop takes from here.
+
+Zone: worker process. The reader ends the process when the service closes the pipe, even while the
+loop is inside native code, and stops a running prefill of a request that is aborted.
+"""
+
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable
+
+from engine.errors import EngineError
+from engine.ipc.channel import Channel
+from engine.ipc.messages import Abort, Exit, Failed, Generate, Load
+from engine.worker.intake import Admitted, Intake
+
+logger = logging.getLogger(__name__)
+
+_UNPREPARED = EngineError("The request could not be prepared.", hint="The log has the details.")
+
+ForLoop = Admitted | Abort | Exit
+
+
+class Inbox:
+    """Messages for the loop, in order of arrival."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._for_loop: queue.SimpleQueue[ForLoop] = queue.SimpleQueue()
+        self._for_intake: queue.SimpleQueue[Generate] = queue.SimpleQueue()
+        self._load: queue.SimpleQueue[Load] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._preparing: set[str] = set()
+        """Requests between their arrival and the loop; an Abort removes them."""
+        self._request_abort: Callable[[], None] = lambda: None
+        self.reading: frozenset[str] = frozenset()
+        """Requests whose prompt is in the running decode. Set by the loop."""
+
+    def start_reader(self) -> None:
+        """Start reading frames."""
+        threading.Thread(target=self._read, name="reader", daemon=True).start()
+
+    def start_intake(self, intake: Intake, request_abort: Callable[[], None]) -> None:
+        """Start preparing requests; those that came during the load are waiting."""
+        self._request_abort = request_abort
+        threading.Thread(target=self._prepare, args=(intake,), name="intake", daemon=True).start()
+
+    def first_load(self) -> Load:
+        """The first frame."""
+        return self._load.get()
+
+    def take(self, *, wait: bool) -> list[ForLoop]:
+        """All messages that are there; waits for the first one if asked to."""
+        messages = [self._for_loop.get()] if wait else []
+        while True:
+            try:
+                messages.append(self._for_loop.get_nowait())
+            except queue.Empty:
+                return messages
+
+    def _read(self) -> None:
+        try:
+            for message in self._channel.messages():
+                match message:
+                    case Generate():
+                        with self._lock:
+                            self._preparing.add(message.request)
+                        self._for_intake.put(message)
+                    case Abort():
+                        with self._lock:
+                            self._preparing.discard(message.request)
+                        self._for_loop.put(message)
+                        if message.request in self.reading:
+                            self._request_abort()
+                    case Load():
+                        self._load.put(message)
+                    case Exit():
+                        self._for_loop.put(message)
+        finally:
+            # The service is gone, and nobody can be told anything any more.
+            os._exit(0)
+
+    def _prepare(self, intake: Intake) -> None:
+        while True:
+            message = self._for_intake.get()
+            try:
+                admitted = intake.take(message)
+            except EngineError as error:
+                self._channel.send(Failed(message.request, error.to_wire()))
+                continue
+            except Exception:
+                # one of the outer walls: a request must not take the others with it
+                logger.exception("intake failed, req=%s", message.request)
+                self._channel.send(Failed(message.request, _UNPREPARED.to_wire()))
+                continue
+            with self._lock:
+                if message.request in self._preparing:
+                    self._preparing.discard(message.request)
+                    self._for_loop.put(admitted)

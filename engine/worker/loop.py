@@ -1,0 +1,138 @@
+"""The worker's hot loop: drain → schedule → decode → commit → emit.
+
+Zone: worker process, main thread, which owns the backend. Messages come from `engine.worker.inbox`;
+one Step frame leaves per decode, however many answers it served.
+"""
+
+import gc
+import logging
+import time
+
+from engine.backends.base import Backend
+from engine.ipc.channel import Channel
+from engine.ipc.messages import Abort, Delta, Exit, Failed, Reading, Step
+from engine.scheduler.scheduler import Scheduler, Work
+from engine.scheduler.sequence import Sequence
+from engine.scheduler.step import (
+    PrefillProgress,
+    SampledToken,
+    SequenceFailed,
+    StepEvent,
+    Stepper,
+)
+from engine.types import FinishReason, Timings
+from engine.worker.emit import Emission, Emitter
+from engine.worker.inbox import Inbox
+from engine.worker.intake import Admitted
+
+logger = logging.getLogger(__name__)
+
+
+class Loop:
+    """Serves requests until told to leave."""
+
+    def __init__(self, backend: Backend, channel: Channel, inbox: Inbox) -> None:
+        self._backend = backend
+        self._channel = channel
+        self._inbox = inbox
+        self._scheduler = Scheduler(backend)
+        self._stepper = Stepper(self._scheduler, backend, about_to_decode=self._about_to_decode)
+        self._emitters: dict[Sequence, Emitter] = {}
+        self._announce: set[Sequence] = set()
+        """Resumed sequences whose re-reading is not yet reported."""
+
+    def run(self) -> None:
+        """Until Exit or a closed pipe. A collection in mid-answer would be a pause: they wait for idle."""
+        gc.freeze()
+        gc.disable()
+        while True:
+            if self._scheduler.idle:
+                gc.collect()
+            for message in self._inbox.take(wait=self._scheduler.idle):
+                if isinstance(message, Exit):
+                    return
+                self._handle(message)
+            events = self._stepper.step()
+            if events:
+                self._emit(events)
+
+    def _handle(self, message: Admitted | Abort) -> None:
+        if isinstance(message, Abort):
+            for sequence in self._scheduler.abort(message.request):
+                self._forget(sequence)
+            return
+        self._channel.send(message.accepted)
+        for sequence, emitter in message.sequences:
+            self._emitters[sequence] = emitter
+            if message.resumed:
+                self._announce.add(sequence)
+            self._scheduler.add(sequence)
+
+    def _about_to_decode(self, work: list[Work]) -> None:
+        self._inbox.reading = frozenset(w.sequence.request for w in work if w.count > 1)
+        if self._announce:
+            for item in work:
+                if item.sequence in self._announce:
+                    self._announce.discard(item.sequence)
+                    self._channel.send(_reading(item.sequence))
+
+    def _emit(self, events: list[StepEvent]) -> None:
+        deltas: list[Delta] = []
+        for event in events:
+            sequence = event.sequence
+            match event:
+                case SampledToken():
+                    emission = self._emitters[sequence].push(event.sampled)
+                    deltas.append(self._delta(sequence, [event.sampled.token], emission))
+                case PrefillProgress():
+                    self._channel.send(_reading(sequence))
+                case SequenceFailed():
+                    self._channel.send(Failed(sequence.request, event.error.to_wire()))
+                    for gone in self._scheduler.abort(sequence.request):
+                        self._forget(gone)
+                case _:
+                    deltas.append(self._delta(sequence, [], self._emitters[sequence].end()))
+        if deltas:
+            self._channel.send(Step(deltas))
+
+    def _delta(self, sequence: Sequence, tokens: list[int], emission: Emission) -> Delta:
+        finish: FinishReason | None = emission.finish
+        timings = None
+        if finish is not None:
+            timings = _timings(sequence)
+            self._scheduler.finish(sequence)
+            self._forget(sequence)
+        return Delta(
+            sequence.request,
+            sequence.choice,
+            tokens,
+            emission.content,
+            emission.reasoning,
+            list(emission.logprobs),
+            finish,
+            timings,
+        )
+
+    def _forget(self, sequence: Sequence) -> None:
+        self._emitters.pop(sequence, None)
+        self._announce.discard(sequence)
+
+
+def _reading(sequence: Sequence) -> Reading:
+    return Reading(
+        sequence.request, sequence.num_computed, len(sequence.tokens), sequence.num_reused
+    )
+
+
+def _timings(sequence: Sequence) -> Timings:
+    now = time.monotonic()
+    admitted = sequence.admitted_at or now
+    first = sequence.first_token_at or now
+    return Timings(
+        queue_s=admitted - sequence.created_at,
+        prefill_s=first - admitted,
+        decode_s=now - first,
+        prompt_tokens=sequence.num_prompt,
+        reused_tokens=sequence.num_reused,
+        completion_tokens=sequence.num_answer,
+    )

@@ -1,0 +1,59 @@
+"""Chooses the command, makes sure that what it needs is installed, and hands over. The fast path of every start.
+
+`test` and `check` and `lock` are for developers; every other argument belongs to the app.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from installer import layout, stamp
+
+_STOPPED = 130
+
+
+def main(argv: list[str]) -> int:
+    """Run one command line; returns only where the system cannot replace the process."""
+    command, rest = (argv[0], argv[1:]) if argv else ("", [])
+    venv = layout.venv()
+    try:
+        if command == "lock":
+            from installer import relock
+
+            return relock.main(rest, venv)
+        if command == "check":
+            from installer import checks
+
+            return checks.main(rest, venv) if _ready([stamp.BASE, stamp.TEST], venv) else 1
+        if command == "test":
+            parts = [stamp.BASE, stamp.TEST, stamp.QT]
+            return _test(rest, venv) if _ready(parts, venv) else 1
+        return _run(venv, ["-P", "-m", "app", *argv]) if _ready([stamp.BASE], venv) else 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\nStopped. Start again to go on; what was finished is kept.\n")
+        return _STOPPED
+
+
+def _ready(parts: list[str], venv: Path) -> bool:
+    if stamp.current(parts, venv):
+        return True
+    from installer import steps
+
+    return steps.prepare(parts, venv)
+
+
+def _test(arguments: list[str], venv: Path) -> int:
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    os.chdir(layout.ROOT)
+    return _run(venv, ["-m", "pytest", *arguments])
+
+
+def _run(venv: Path, arguments: list[str]) -> int:
+    python = str(layout.python(venv))
+    if os.name != "nt":
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execve(python, [python, *arguments], os.environ)
+    import subprocess  # exec on Windows returns to the shell before the program has ended
+
+    return subprocess.call([python, *arguments])

@@ -1,0 +1,71 @@
+"""Calls pip in a given interpreter, watched and logged, and turns its failures into sentences."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.errors import SetupError
+from installer import process
+from installer.progress import Line, pip_step
+
+_OFFLINE = (
+    "NewConnectionError",
+    "ConnectTimeoutError",
+    "NameResolutionError",
+    "Temporary failure in name resolution",
+    "Max retries exceeded",
+    "Connection refused",
+    "Connection broken",
+    "Read timed out",
+    "No matching distribution found",
+)
+# They would send packages elsewhere than into our environment.
+_DROPPED = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME")
+
+
+def run(python: Path, arguments: Sequence[str | Path], *, what: str, line: Line, log: Path) -> None:
+    """Run `pip <arguments>` and show what it is busy with.
+
+    Raises:
+        SetupError: pip failed; the sentence says whether network or disk is the likely cause.
+    """
+
+    def show(text: str) -> None:
+        step = pip_step(text)
+        if step:
+            line.show(f"{what}: {step}")
+
+    log.write_text("", encoding="utf-8")
+    command = [python, "-I", "-m", "pip", *arguments, "--no-input", "--disable-pip-version-check"]
+    code = process.follow(command, log=log, env=environment(), on_line=show)
+    line.clear()
+    if code:
+        raise failure(what, log)
+
+
+def environment() -> dict[str, str]:
+    """The user's environment, indexes and certificates included, without what would mislead pip."""
+    kept = {name: value for name, value in os.environ.items() if name not in _DROPPED}
+    return {**kept, "PIP_USER": "0", "LC_ALL": "C.UTF-8"}
+
+
+def failure(what: str, log: Path) -> SetupError:
+    """The error for a command whose output is in `log`."""
+    output = log.read_text(encoding="utf-8", errors="replace")
+    shown = f"The full output is in {log}"
+    if "No space left on device" in output:
+        return SetupError(
+            f"{what}: the disk is full.", hint=f"Free some space and start again. {shown}"
+        )
+    if "DO NOT MATCH THE HASHES" in output:
+        return SetupError(
+            f"{what}: a download is not the file that was expected (its checksum differs).",
+            hint=f"Nothing was installed. Start again; if it stays so, the package index is not to be trusted. {shown}",
+        )
+    if any(mark in output for mark in _OFFLINE):
+        return SetupError(
+            f"{what}: the package index could not be reached.",
+            hint=f"Connect this machine to the internet (or set pip's own index or proxy) and start again. {shown}",
+        )
+    lines = "\n".join(process.tail(log))
+    return SetupError(f"{what}: pip failed.", hint=f"{lines}\n{shown}")

@@ -1,0 +1,89 @@
+"""Progress in the terminal: reading ninja's and pip's output, and the one line that keeps changing."""
+
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import TextIO
+
+_STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] ")
+_FETCH = re.compile(r"^\s*(?:Downloading|Using cached|Processing) (\S+)((?: \([^)]*\))?)")
+_PLAIN_INTERVAL_S = 20.0
+_FIRST_ESTIMATE_S = 10.0
+
+
+def ninja_step(line: str) -> tuple[int, int] | None:
+    """(finished, total) of a line such as `[12/87] …`; None for any other line."""
+    found = _STEP.match(line)
+    if not found:
+        return None
+    finished, total = int(found[1]), int(found[2])
+    return (finished, total) if 0 < finished <= total else None
+
+
+def pip_step(line: str) -> str | None:
+    """What pip is busy with, in a few words; None for lines that say nothing new."""
+    found = _FETCH.match(line)
+    if found:
+        return found[1].rsplit("/", 1)[-1].removesuffix(".metadata") + found[2]
+    if line.startswith("Installing collected packages:"):
+        return f"unpacking {line.count(',') + 1} packages"
+    return None
+
+
+def duration(seconds: float) -> str:
+    """`45 s` or `3 min 20 s`."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def compile_status(step: tuple[int, int] | None, elapsed_s: float) -> str:
+    """The sentence about a running compile: share done, elapsed, estimated rest."""
+    if step is None:
+        return f"Compiling llama.cpp: preparing, {duration(elapsed_s)}"
+    finished, total = step
+    text = f"Compiling llama.cpp: {100 * finished // total} % ({finished} of {total})"
+    text += f", {duration(elapsed_s)} so far"
+    if elapsed_s >= _FIRST_ESTIMATE_S and finished < total:
+        text += f", about {duration(elapsed_s * (total - finished) / finished)} left"
+    return text
+
+
+class Line:
+    """One line of progress: rewritten in place on a terminal, else printed now and then."""
+
+    def __init__(
+        self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream = stream or sys.stderr
+        self._clock = clock
+        self._live = self._stream.isatty()
+        self._printed: float | None = None
+        self._open = False
+
+    def show(self, text: str) -> None:
+        """Show the present state; may be dropped when there is no terminal."""
+        if self._live:
+            width = shutil.get_terminal_size().columns
+            self._write(f"\r\x1b[2K{text[: width - 1]}")
+            self._open = True
+        elif self._printed is None or self._clock() - self._printed >= _PLAIN_INTERVAL_S:
+            self._printed = self._clock()
+            self._write(text + "\n")
+
+    def say(self, text: str) -> None:
+        """A sentence that stays; what was shown before it goes."""
+        self.clear()
+        self._printed = None
+        self._write(text + "\n")
+
+    def clear(self) -> None:
+        """Remove the changing line from a terminal."""
+        if self._open:
+            self._write("\r\x1b[2K")
+            self._open = False
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

@@ -1,0 +1,134 @@
+"""Makes what the stamp says is missing, in the order: system packages, wheel, environment, stamp.
+
+Everything slow or risky happens before the environment is touched, and nothing is recorded before it works.
+"""
+
+import errno
+import os
+import shutil
+import signal
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from engine.errors import SetupError
+from installer import build, cpu, environment, layout, mutex, packages, recipe, stamp, wheels
+from installer.progress import Line, duration
+
+_ENVIRONMENT_BYTES = 1_200_000_000
+_BUILD_BYTES = 800_000_000
+
+
+def prepare(parts: Collection[str], venv: Path) -> bool:
+    """Install these parts, unless they are; False after an explained failure."""
+    line = Line()
+    previous = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        _prepare(parts, venv, line)
+    except SetupError as error:
+        _explain(line, error)
+    except OSError as error:
+        _explain(line, _system_error(error))
+    else:
+        return True
+    finally:
+        line.clear()
+        signal.signal(signal.SIGTERM, previous)
+    return False
+
+
+def _prepare(parts: Collection[str], venv: Path, line: Line) -> None:
+    def waiting() -> None:
+        line.say("Another set-up is running; waiting for it to finish.")
+
+    with mutex.held(layout.cache() / "setup.lock", waiting=waiting):
+        if stamp.current(parts, venv):
+            return
+        started = time.monotonic()
+        logs = layout.cache() / "logs"
+        logs.mkdir(exist_ok=True)
+        todo = {part for part in parts if not stamp.current([part], venv)}
+        packages.ensure(packages.needs(todo), line=line, log=logs / "apt.log")
+        if todo - {stamp.QT}:
+            _install(todo, venv, line, logs)
+        kept = {part for part in stamp.read(venv) if stamp.current([part], venv)}
+        stamp.write({*parts, *kept}, venv)
+        line.say(f"Set-up done in {duration(time.monotonic() - started)}.")
+
+
+def _install(todo: Collection[str], venv: Path, line: Line, logs: Path) -> None:
+    line.say(f"Setting up Inglenook in {venv} (once).")
+    _check_space(venv.parent, _ENVIRONMENT_BYTES)
+    wheel = _wheel(line, logs) if stamp.BASE in todo else None
+    environment.ensure(venv, line=line)
+    known = stamp.read(venv)
+    stamp.begin(venv)
+    # test.txt holds all of base.txt, with the same versions.
+    lock = "test.txt" if stamp.TEST in {*todo, *known} else "base.txt"
+    environment.install(venv, layout.LOCKS / lock, line=line, log=logs / "packages.log")
+    if wheel:
+        environment.install_wheel(venv, wheel, line=line, log=logs / "packages.log")
+        _try_engine(venv, wheel)
+    environment.link(venv)
+
+
+def _wheel(line: Line, logs: Path) -> Path:
+    folder = layout.cache() / "wheels"
+    seen = cpu.compiler_view(cpu.compiler() or "c++")
+    made_from = wheels.inputs(
+        compiler_view=seen, ingredients=recipe.ingredients(), environment=os.environ
+    )
+    key = wheels.key(made_from)
+    found = wheels.find(folder, key)
+    if found:
+        line.say("Using the llama.cpp that was compiled earlier for this machine.")
+        return found
+    line.say("llama.cpp is compiled for this machine's processor; this takes some minutes, once.")
+    started = time.monotonic()
+    with build.workspace(folder) as work:
+        _check_space(work, _BUILD_BYTES)
+        wheel = build.build(work, line=line, log=logs / "llama-build.log")
+        stored = wheels.store(folder, key, wheel, made_from)
+    line.say(f"llama.cpp is compiled ({duration(time.monotonic() - started)}).")
+    return stored
+
+
+def _try_engine(venv: Path, wheel: Path) -> None:
+    if environment.loads_engine(venv):
+        return
+    wheels.drop(wheel.parent.parent, wheel.parent.name)
+    raise SetupError(
+        "the compiled llama.cpp does not start on this machine.",
+        hint="It was removed from the cache; start again to compile it anew.",
+    )
+
+
+def _check_space(folder: Path, needed: int) -> None:
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise SetupError(
+            f"the disk is nearly full: {free / 1e9:.1f} GB free where {folder} lies, "
+            f"{needed / 1e9:.1f} GB needed.",
+            hint="Free some space and start again.",
+        )
+
+
+def _system_error(error: OSError) -> SetupError:
+    if error.errno == errno.ENOSPC:
+        return SetupError("the disk is full.", hint="Free some space and start again.")
+    hint = (
+        f"Set {layout.CACHE_VARIABLE} or {layout.VENV_VARIABLE} to folders that you may write to."
+    )
+    return SetupError(str(error), hint=hint if isinstance(error, PermissionError) else "")
+
+
+def _explain(line: Line, error: SetupError) -> None:
+    line.say(f"\nSet-up stopped: {error.message}")
+    for text in error.hint.splitlines():
+        line.say(f"  {text}")
+
+
+def _terminated(_signal: int, _frame: object) -> None:
+    raise SystemExit(128 + signal.SIGTERM)

@@ -1,0 +1,1 @@
+"""Data shipped with the app: icons, themes, translations, catalog. No logic."""

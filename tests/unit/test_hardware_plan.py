@@ -1,0 +1,454 @@
+"""Made-up machines and models: what is chosen, and which reasons are given."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from engine.errors import InvalidRequest, OutOfMemory, SetupError, UnsupportedByBackend
+from engine.hardware.cpu import Cpu
+from engine.hardware.facts import ModelFacts, facts_from_gguf
+from engine.hardware.fit import memory_needed, vram_needed
+from engine.hardware.gpu import Gpu
+from engine.hardware.plan import InstalledParts, Plan, Wishes, make_plan
+from engine.hardware.probe import Hardware, Memory
+
+GIB = 1 << 30
+AVX2 = frozenset({"avx", "avx2", "fma", "f16c"})
+ARM = frozenset({"neon", "dotprod"})
+
+TINY = ModelFacts("llama", 98_362_432, 8192, 30, 576, 49152, 9216, 23040, repackable=False)
+"""SmolLM2-135M Q4_1."""
+EIGHT_B = ModelFacts("llama", 4_920_000_000, 131072, 32, 4096, 128256, 75776, 128 << 10)
+"""Llama-3.1-8B Q4_K_M."""
+SEVENTY_B = ModelFacts("llama", 42_500_000_000, 131072, 80, 8192, 128256, 151552, 320 << 10)
+GEMMA = ModelFacts("gemma3", 2_500_000_000, 131072, 34, 2560, 262144, 51200, 20480, 1024, 118784)
+HYBRID = ModelFacts(
+    "qwen35", 2_700_000_000, 262144, 32, 2560, 248320, 50000, 32768, state_bytes=24 << 20
+)
+SHORT = replace(TINY, n_ctx_train=1024)
+SILENT = replace(TINY, n_ctx_train=None, notes=("guessed",))
+MILLION = replace(TINY, n_ctx_train=1_000_000)
+
+
+def cpu(cores: int, threads: int = 0, **more: object) -> Cpu:
+    threads = threads or cores
+    return replace(Cpu("CPU", "x86_64", threads, cores, None, threads, cores, None, AVX2), **more)  # type: ignore[arg-type]
+
+
+def ram(total: float, available: float, **more: int) -> Memory:
+    return Memory(int(total * GIB), int(available * GIB), **more)
+
+
+def gpu(name: str, total: float, free: float, capability: tuple[int, int], cuda: int = 130) -> Gpu:
+    version = (cuda // 10, cuda % 10)
+    return Gpu(
+        0,
+        "GPU-0",
+        f"NVIDIA {name}",
+        int(total * GIB),
+        int(free * GIB),
+        capability,
+        "580.65",
+        version,
+    )
+
+
+def pc(cpu: Cpu, memory: Memory, *gpus: Gpu, note: str = "") -> Hardware:
+    return Hardware("Linux 6.1", cpu, memory, gpus, note)
+
+
+RTX_4090 = gpu("GeForce RTX 4090", 23.99, 22.5, (8, 9))
+RTX_3060 = gpu("GeForce RTX 3060", 12, 11.2, (8, 6))
+GTX_1080 = gpu("GeForce GTX 1080", 8, 7.5, (6, 1))
+T4 = gpu("Tesla T4", 15, 14.7, (7, 5))
+H200 = gpu("H200", 140.4, 139, (9, 0))
+OLD_DRIVER = gpu("GeForce RTX 4090", 23.99, 22.5, (8, 9), cuda=124)
+LAPTOP_GPU = gpu("GeForce RTX 3050 Laptop GPU", 4, 3.4, (8, 6))
+BOTH = InstalledParts(torch_cuda=True)
+CPU_ONLY = InstalledParts()
+
+WORKSTATION = pc(cpu(16, 32), ram(64, 55), RTX_4090)
+LAPTOP = pc(cpu(8, 16), ram(16, 11))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One machine with one model, and what should come out."""
+
+    name: str
+    hardware: Hardware
+    facts: ModelFacts
+    threads: int
+    reasons: tuple[str, ...]
+    """Each is a part of one reason; all reasons are listed."""
+    backend: str = "llama.cpp"
+    context: int = 8192
+    parts: InstalledParts = CPU_ONLY
+
+
+CASES = [
+    Case("laptop", LAPTOP, EIGHT_B, 7, ("no NVIDIA GPU: llama.cpp on 7 of 8 cores",)),
+    Case("two cores", pc(cpu(2), ram(4, 3)), TINY, 1, ("llama.cpp on 1 of 2 cores",)),
+    Case("one core", pc(cpu(1), ram(2, 1.5)), TINY, 1, ("llama.cpp on 1 of 1 core",)),
+    Case("server", pc(cpu(64, 128), ram(512, 480)), SEVENTY_B, 63, ("63 of 64 cores",)),
+    Case(
+        "quota 1.5",
+        pc(cpu(8, 16, quota=1.5), ram(16, 11)),
+        TINY,
+        1,
+        ("llama.cpp on 1 of 8 cores", "CPU quota 1.5: 1 thread"),
+    ),
+    Case(
+        "quota 4",
+        pc(cpu(8, 16, quota=4.0), ram(16, 11)),
+        TINY,
+        3,
+        ("3 of 8 cores", "CPU quota 4: 3 threads"),
+    ),
+    Case("wide quota", pc(cpu(8, 16, quota=32.0), ram(16, 11)), TINY, 7, ("7 of 8 cores",)),
+    Case(
+        "taskset -c 0",
+        pc(cpu(8, 16, allowed_cpus=1, allowed_cores=1), ram(16, 11)),
+        TINY,
+        1,
+        ("1 of 8 cores", "limited to 1 of 16 CPUs: 1 thread"),
+    ),
+    Case(
+        "both threads of two cores",
+        pc(cpu(8, 16, allowed_cpus=4, allowed_cores=2), ram(16, 11)),
+        TINY,
+        1,
+        ("1 of 8 cores", "limited to 4 of 16 CPUs: 1 thread"),
+    ),
+    Case(
+        "hybrid",
+        pc(cpu(14, 20, performance_cores=6, allowed_cores=6), ram(32, 25)),
+        EIGHT_B,
+        5,
+        ("5 of 14 cores", "6 of 14 cores are fast ones: 5 threads"),
+    ),
+    Case(
+        "no AVX2",
+        pc(cpu(4, features=frozenset({"avx"})), ram(8, 6)),
+        TINY,
+        3,
+        ("3 of 4 cores", "no AVX2 instructions: it runs, slowly"),
+    ),
+    Case(
+        "no AVX",
+        pc(cpu(2, features=frozenset()), ram(4, 3)),
+        TINY,
+        1,
+        ("1 of 2 cores", "no AVX instructions: it runs, very slowly"),
+    ),
+    Case("unknown SIMD", pc(cpu(4, features=None), ram(8, 6)), TINY, 3, ("3 of 4 cores",)),
+    Case(
+        "Raspberry Pi 5",
+        pc(cpu(4, machine="aarch64", features=ARM), ram(8, 7)),
+        EIGHT_B,
+        3,
+        ("3 of 4 cores",),
+    ),
+    Case(
+        "old ARM board",
+        pc(cpu(4, machine="aarch64", features=frozenset({"neon"})), ram(2, 1.5)),
+        TINY,
+        3,
+        ("3 of 4 cores", "no dot-product instructions"),
+    ),
+    Case(
+        "Apple silicon",
+        pc(cpu(8, machine="arm64", features=ARM), ram(16, 9)),
+        EIGHT_B,
+        7,
+        ("7 of 8 cores",),
+    ),
+    Case(
+        "RTX 4090",
+        WORKSTATION,
+        EIGHT_B,
+        15,
+        ("NVIDIA GeForce RTX 4090, 24 GB: CUDA backend",),
+        backend="torch-cuda",
+        parts=BOTH,
+    ),
+    Case(
+        "RTX 4090, torch missing",
+        WORKSTATION,
+        EIGHT_B,
+        15,
+        ("torch is not installed, so NVIDIA GeForce RTX 4090 stays unused: llama.cpp on 15 of 16",),
+    ),
+    Case(
+        "RTX 3060",
+        pc(cpu(6, 12), ram(32, 20), RTX_3060),
+        EIGHT_B,
+        5,
+        ("RTX 3060, 12 GB: CUDA backend",),
+        backend="torch-cuda",
+        parts=BOTH,
+    ),
+    Case(
+        "GTX 1080",
+        pc(cpu(6, 12), ram(32, 20), GTX_1080),
+        EIGHT_B,
+        5,
+        ("NVIDIA GeForce GTX 1080 is too old (compute capability 6.1, 7.5 is needed): llama.cpp",),
+        parts=BOTH,
+    ),
+    Case(
+        "T4, just new enough",
+        pc(cpu(4, 8), ram(16, 13), T4),
+        EIGHT_B,
+        3,
+        ("Tesla T4, 15 GB: CUDA backend",),
+        backend="torch-cuda",
+        parts=BOTH,
+    ),
+    Case(
+        "H200",
+        pc(cpu(16, 16), ram(128, 120), H200),
+        SEVENTY_B,
+        15,
+        ("NVIDIA H200, 140 GB: CUDA backend",),
+        backend="torch-cuda",
+        parts=BOTH,
+    ),
+    Case(
+        "old and new GPU",
+        pc(cpu(8, 16), ram(32, 20), GTX_1080, replace(RTX_3060, index=1)),
+        EIGHT_B,
+        7,
+        ("RTX 3060, 12 GB: CUDA backend",),
+        backend="torch-cuda",
+        parts=BOTH,
+    ),
+    Case(
+        "driver too old",
+        pc(cpu(16, 32), ram(64, 55), OLD_DRIVER),
+        EIGHT_B,
+        15,
+        ("the NVIDIA driver 580.65 is too old (CUDA 12.4, 13.0 is needed): llama.cpp on 15 of 16",),
+        parts=BOTH,
+    ),
+    Case(
+        "driver broken",
+        pc(cpu(16, 32), ram(64, 55), note="the NVIDIA driver does not answer: mismatch"),
+        EIGHT_B,
+        15,
+        ("no NVIDIA GPU (the NVIDIA driver does not answer: mismatch): llama.cpp",),
+        parts=BOTH,
+    ),
+    Case(
+        "VRAM too small",
+        pc(cpu(8, 16), ram(32, 20), LAPTOP_GPU),
+        EIGHT_B,
+        7,
+        ("RTX 3050 Laptop GPU has 3.4 GB free, 6.0 GB are needed: llama.cpp on 7 of 8 cores",),
+        parts=BOTH,
+    ),
+    Case(
+        "VRAM for half the context",
+        pc(cpu(8, 16), ram(32, 20), gpu("GeForce RTX 3070", 8, 6.5, (8, 6))),
+        EIGHT_B,
+        7,
+        ("RTX 3070, 8 GB: CUDA", "context 4,096 instead of 8,192: 6.5 GB GPU memory free"),
+        backend="torch-cuda",
+        context=4096,
+        parts=BOTH,
+    ),
+    Case(
+        "architecture unknown to torch",
+        WORKSTATION,
+        HYBRID,
+        15,
+        ("the CUDA backend does not know the architecture “qwen35”: llama.cpp on 15 of 16 cores",),
+        parts=BOTH,
+    ),
+    Case(
+        "little main memory beside a GPU",
+        pc(cpu(4), ram(64, 55, limit=GIB, used_of_limit=GIB // 4), RTX_4090),
+        TINY,
+        3,
+        ("a CUDA process does not fit into 768 MB of main memory: llama.cpp on 3 of 4 cores",),
+        parts=BOTH,
+    ),
+    Case(
+        "8 GB laptop",
+        pc(cpu(4, 8), ram(8, 5.5)),
+        EIGHT_B,
+        3,
+        ("3 of 4 cores", "context 4,096 instead of 8,192: 5.5 GB free"),
+        context=4096,
+    ),
+    Case(
+        "container of 600 MB",
+        pc(cpu(8), ram(16, 12, limit=600 << 20, used_of_limit=80 << 20)),
+        MILLION,
+        7,
+        ("7 of 8 cores",),
+        context=8192,
+    ),
+    Case(
+        "container of 500 MB",
+        pc(cpu(8), ram(16, 12, limit=500 << 20, used_of_limit=80 << 20)),
+        TINY,
+        7,
+        ("7 of 8 cores", "context 4,096 instead of 8,192: 420 MB free"),
+        context=4096,
+    ),
+    Case("sliding window", LAPTOP, GEMMA, 7, ("7 of 8 cores",)),
+    Case("recurrent", LAPTOP, HYBRID, 7, ("7 of 8 cores",)),
+    Case("trained for less", LAPTOP, SHORT, 7, ("7 of 8 cores",), context=1024),
+    Case("claims a million", LAPTOP, MILLION, 7, ("7 of 8 cores",)),
+    Case(
+        "says nothing",
+        LAPTOP,
+        SILENT,
+        7,
+        ("7 of 8 cores", "does not say for which context", "guessed"),
+        context=2048,
+    ),
+]
+
+
+def expect_reasons(plan: Plan, parts: tuple[str, ...]) -> None:
+    assert len(plan.reasons) == len(parts), plan.reasons
+    for reason, part in zip(plan.reasons, parts, strict=True):
+        assert part in reason
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_machines(case: Case) -> None:
+    plan = make_plan(case.hardware, case.facts, case.parts, Wishes())
+    assert (plan.backend, plan.context) == (case.backend, case.context)
+    assert (plan.decode_threads, plan.prefill_threads) == (case.threads, case.threads)
+    assert plan.num_sequences == 8
+    expect_reasons(plan, case.reasons)
+    need = memory_needed if plan.gpu is None else vram_needed
+    assert plan.needed == need(case.facts, context=plan.context, num_sequences=8)
+    assert (plan.gpu is None) == (plan.backend == "llama.cpp")
+
+
+def test_does_not_fit() -> None:
+    with pytest.raises(OutOfMemory) as caught:
+        make_plan(LAPTOP, SEVENTY_B, CPU_ONLY, Wishes())
+    error = caught.value
+    least = memory_needed(SEVENTY_B, context=2048, num_sequences=8).total
+    assert error.details == {"needed_bytes": least, "free_bytes": 11 * GIB}
+    assert "11.0 GB are free" in error.message
+    assert "smaller quantization" in error.hint
+    assert "close other programs" in error.hint
+
+
+def test_does_not_fit_into_a_container() -> None:
+    small = pc(cpu(8), ram(16, 12, limit=GIB))
+    with pytest.raises(OutOfMemory) as caught:
+        make_plan(small, EIGHT_B, CPU_ONLY, Wishes())
+    assert "1.0 GB are free within the limit" in caught.value.message
+    assert "raise the limit" in caught.value.hint
+
+
+def test_wished_context() -> None:
+    plan = make_plan(LAPTOP, EIGHT_B, CPU_ONLY, Wishes(context=16384))
+    assert plan.context == 16384
+    expect_reasons(plan, ("7 of 8 cores",))
+
+
+def test_wished_context_that_does_not_fit_is_halved_and_said() -> None:
+    plan = make_plan(LAPTOP, EIGHT_B, CPU_ONLY, Wishes(context=131072))
+    assert plan.context == 32768
+    expect_reasons(plan, ("7 of 8", "context 32,768 instead of 131,072: 11.0 GB free"))
+
+
+def test_wished_context_under_the_least_is_taken() -> None:
+    assert make_plan(LAPTOP, EIGHT_B, CPU_ONLY, Wishes(context=64)).context == 64
+
+
+def test_wished_context_beyond_training_is_warned_about() -> None:
+    plan = make_plan(LAPTOP, SHORT, CPU_ONLY, Wishes(context=4096))
+    assert plan.context == 4096
+    expect_reasons(plan, ("7 of 8", "context 4,096 is more than the 1,024 tokens"))
+
+
+def test_wished_context_moves_the_model_to_main_memory() -> None:
+    machine = pc(cpu(8, 16), ram(64, 50), gpu("GeForce RTX 3070", 8, 6.5, (8, 6)))
+    plan = make_plan(machine, EIGHT_B, BOTH, Wishes(context=32768))
+    assert (plan.backend, plan.context) == ("llama.cpp", 32768)
+    expect_reasons(plan, ("RTX 3070 has 6.5 GB free",))
+    forced = make_plan(machine, EIGHT_B, BOTH, Wishes(context=32768, backend="torch-cuda"))
+    assert (forced.backend, forced.context) == ("torch-cuda", 4096)
+
+
+def test_wished_threads_win() -> None:
+    plan = make_plan(LAPTOP, TINY, CPU_ONLY, Wishes(decode_threads=3))
+    assert (plan.decode_threads, plan.prefill_threads) == (3, 7)
+    expect_reasons(plan, ("llama.cpp on 3 of 8 cores", "7 threads, as chosen"))
+    limited = pc(cpu(8, quota=1.5), ram(16, 11))
+    plan = make_plan(limited, TINY, CPU_ONLY, Wishes(decode_threads=6, prefill_threads=6))
+    assert (plan.decode_threads, plan.prefill_threads) == (6, 6)
+    expect_reasons(plan, ("6 of 8", "6 threads, as chosen, on 1 usable core: expect it slow"))
+
+
+def test_wished_sequences() -> None:
+    plan = make_plan(LAPTOP, HYBRID, CPU_ONLY, Wishes(num_sequences=2))
+    eight = make_plan(LAPTOP, HYBRID, CPU_ONLY, Wishes())
+    assert plan.num_sequences == 2
+    assert eight.needed.kv_cache - plan.needed.kv_cache == 6 * HYBRID.state_bytes
+
+
+def test_llama_cpp_as_chosen() -> None:
+    plan = make_plan(WORKSTATION, EIGHT_B, BOTH, Wishes(backend="llama.cpp"))
+    assert plan.backend == "llama.cpp"
+    expect_reasons(plan, ("as chosen: llama.cpp on 15 of 16 cores",))
+
+
+@pytest.mark.parametrize(
+    ("hardware", "facts", "parts", "why"),
+    [
+        (LAPTOP, EIGHT_B, BOTH, "no NVIDIA GPU"),
+        (WORKSTATION, EIGHT_B, CPU_ONLY, "torch is not installed"),
+        (WORKSTATION, HYBRID, BOTH, "does not know the architecture"),
+        (WORKSTATION, SEVENTY_B, BOTH, "22.5 GB free"),
+    ],
+)
+def test_cuda_as_chosen_but_impossible(
+    hardware: Hardware, facts: ModelFacts, parts: InstalledParts, why: str
+) -> None:
+    with pytest.raises(UnsupportedByBackend, match=why) as caught:
+        make_plan(hardware, facts, parts, Wishes(backend="torch-cuda"))
+    assert "llama.cpp" in caught.value.hint
+
+
+def test_llama_cpp_not_installed() -> None:
+    with pytest.raises(SetupError, match="not installed"):
+        make_plan(LAPTOP, TINY, InstalledParts(llama_cpp=False), Wishes())
+    plan = make_plan(WORKSTATION, TINY, InstalledParts(False, True), Wishes())
+    assert plan.backend == "torch-cuda"
+
+
+@pytest.mark.parametrize(
+    ("wishes", "param"),
+    [
+        (Wishes(context=0), "context"),
+        (Wishes(context=-5), "context"),
+        (Wishes(context=1 << 25), "context"),
+        (Wishes(num_sequences=0), "num_sequences"),
+        (Wishes(num_sequences=257), "num_sequences"),
+        (Wishes(decode_threads=0), "decode_threads"),
+        (Wishes(prefill_threads=10_000), "prefill_threads"),
+        (Wishes(backend="cuda"), "backend"),
+        (Wishes(backend=""), "backend"),
+    ],
+)
+def test_impossible_wishes(wishes: Wishes, param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        make_plan(LAPTOP, TINY, CPU_ONLY, wishes)
+    assert caught.value.details["param"] == param
+    assert caught.value.hint
+
+
+def test_file_without_any_metadata_still_gets_a_plan() -> None:
+    plan = make_plan(LAPTOP, facts_from_gguf({}, 98_362_432), CPU_ONLY, Wishes())
+    assert plan.context == 2048
+    assert any("guessed" in reason for reason in plan.reasons)
