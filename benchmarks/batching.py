@@ -51,8 +51,7 @@ async def _together(service: Service, streams: int) -> dict[str, float]:
             "temperature": 0,
             "ignore_eos": True,
         }
-        async for _ in service.stream(body):
-            times.append(time.perf_counter())
+        times.extend([time.perf_counter() async for _ in service.stream(body)])
 
     await asyncio.gather(*(one(i) for i in range(streams)))
     return {"rate": (streams * TOKENS - streams) / (max(times) - min(times))}

@@ -19,7 +19,7 @@ _RESAMPLES = 2000
 
 def starter_model() -> Path:
     """The 135M starter model as it ships (Q4_1), in the user's cache."""
-    return install_starter(Paths.find().cache / "test-models", lambda stage, fraction: None)
+    return install_starter(Paths.find().cache / "test-models", lambda *_: None)
 
 
 def q4_0_model() -> Path:

@@ -45,6 +45,6 @@ def main(path: str, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    silence = lib.llama_log_callback(lambda *a: None)
+    silence = lib.llama_log_callback(lambda *_: None)
     lib.llama_log_set(silence, ctypes.c_void_p(0))
     main(sys.argv[1], int(sys.argv[2]))

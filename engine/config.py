@@ -29,6 +29,10 @@ class ServerSettings:
     """Spells INGL on a telephone; 0 takes a free one."""
     api_key: str = ""
     """Empty: no key is asked for, which only a loopback address allows."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Host names besides the loopback ones, such as a reverse proxy's."""
+    allowed_origins: tuple[str, ...] = ()
+    """Web pages that may use the API from a browser."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from engine.api.requests import ChatRequest, CompletionRequest, Generation, Message
 from engine.api.wire import CORRECT_IT, from_json
 from engine.errors import InvalidRequest, UnsupportedByBackend
@@ -62,11 +64,11 @@ def parse_completion(body: bytes) -> CompletionRequest:
 
 
 def template_messages(request: ChatRequest) -> list[dict[str, Any]]:
-    """The conversation as chat templates expect it: plain dictionaries, content always a string.
-
-    Text parts are joined by line breaks; no content (beside tool calls) becomes "".
-    """
-    return [_template_message(message) for message in request.messages]
+    """The conversation in OpenAI's form, for `engine.text.conversation`; only known fields and roles."""
+    return [
+        msgspec.to_builtins(message) | {"role": _ROLES.get(message.role, message.role)}
+        for message in request.messages
+    ]
 
 
 def sampling_params(
@@ -141,17 +143,6 @@ def _check_tool(tool: dict[str, Any], path: str) -> None:
         raise _invalid(path, "must be an object with type function and a function")
     if not isinstance(function.get("name"), str) or not function["name"]:
         raise _invalid(f"{path}.function.name", "must be a name")
-
-
-def _template_message(message: Message) -> dict[str, Any]:
-    content = message.content or ""
-    if isinstance(content, list):
-        content = "\n".join(part.text or "" for part in content)
-    plain: dict[str, Any] = {"role": _ROLES.get(message.role, message.role), "content": content}
-    for name in ("name", "reasoning_content", "tool_calls", "tool_call_id"):
-        if (value := getattr(message, name)) is not None:
-            plain[name] = value
-    return plain
 
 
 def _num_logprobs(request: ChatRequest | CompletionRequest) -> int | None:

@@ -36,6 +36,12 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="KEY",
         help="ask clients for this key (better: INGLENOOK_SERVER_API_KEY)",
     )
+    serve.add_argument(
+        "--allow-host", action="append", metavar="NAME", help="answer under this host name too"
+    )
+    serve.add_argument(
+        "--allow-origin", action="append", metavar="URL", help="let this web page use the API"
+    )
     both = parser.add_argument_group("with --serve and chat")
     _add_model_options(both)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)

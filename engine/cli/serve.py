@@ -16,7 +16,13 @@ from engine.supervisor.supervisor import Supervisor
 def run(args: argparse.Namespace) -> int:
     """Serve; the ready line on stdout ends with an address that works on this machine."""
     context = prepare(args)
-    given = {"host": args.host, "port": args.port, "api_key": args.api_key}
+    given = {
+        "host": args.host,
+        "port": args.port,
+        "api_key": args.api_key,
+        "allowed_hosts": tuple(args.allow_host) if args.allow_host else None,
+        "allowed_origins": tuple(args.allow_origin) if args.allow_origin else None,
+    }
     server = dataclasses.replace(
         context.settings.server, **{k: v for k, v in given.items() if v is not None}
     )
@@ -33,6 +39,8 @@ async def _serve(context: Context, server: ServerSettings, model: str | None) ->
     app = create_app(
         supervisor,
         api_keys=(server.api_key,) if server.api_key else (),
+        allowed_hosts=server.allowed_hosts,
+        allowed_origins=server.allowed_origins,
         sampling=context.settings.generation,
         version=VERSION,
     )

@@ -87,7 +87,7 @@ async def running(
     try:
         yield url
     finally:
-        server.should_exit = True
+        server.leave.set()
         await asyncio.wait((task,), timeout=grace_seconds)
         _end_answers(app)
         await asyncio.wait((task,), timeout=CLOSE_SECONDS)
@@ -97,15 +97,20 @@ async def running(
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn without its own signal handling, which would end the process by the signal."""
+    """Uvicorn with events in place of its signal handling and its ten polls a second."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()
+        self.leave = asyncio.Event()
 
     async def main_loop(self) -> None:
         self.ready.set()
-        await super().main_loop()
+        while not self.leave.is_set():
+            await self.on_tick(0)  # renews the Date header
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await self.leave.wait()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -20,7 +20,7 @@ from engine.supervisor.answer import (
     PromptAccepted,
     PromptReading,
 )
-from engine.types import FinishReason, Timings, TokenLogprob
+from engine.types import FinishReason, ModelState, Timings, TokenLogprob
 
 Step = AnswerEvent | str | float | asyncio.Event | BaseException
 Script = Callable[[AnswerRequest], Iterable[Step]]
@@ -74,7 +74,7 @@ def endless(piece: str = "word ", every: float = 0.005) -> Script:
 
     def script(_: AnswerRequest) -> Iterable[Step]:
         yield PromptAccepted(PROMPT_TOKENS)
-        for _ in range(100_000):
+        for _turn in range(100_000):
             yield piece
             yield every
 
@@ -181,7 +181,7 @@ class ScriptedEngine:
     async def plan(self, model: str) -> dict[str, object]:
         return {"model": self._find(model), "backend": "fake", "reasons": ["no GPU"]}
 
-    def _set(self, model: str, state: str) -> ModelStatus:
+    def _set(self, model: str, state: ModelState) -> ModelStatus:
         name = self._find(model)
         self._models[name] = replace(self._models[name], state=state)
         return self._models[name]

@@ -88,13 +88,11 @@ def test_messages_that_make_no_sense(messages: object, param: str) -> None:
 
 def test_messages_for_the_template() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     request = chat(
         messages=[
             {"role": "developer", "content": "be brief"},
-            {
-                "role": "user",
-                "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
-            },
+            {"role": "user", "content": parts},
             {"role": "assistant", "content": None, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "c", "content": "3", "unknown": 1},
             {"role": "user", "content": "nul \x00", "name": "Ann"},
@@ -102,8 +100,8 @@ def test_messages_for_the_template() -> None:
     )
     assert template_messages(request) == [
         {"role": "system", "content": "be brief"},
-        {"role": "user", "content": "a\nb"},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "user", "content": parts},
+        {"role": "assistant", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c", "content": "3"},
         {"role": "user", "content": "nul \x00", "name": "Ann"},
     ]
