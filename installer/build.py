@@ -26,7 +26,9 @@ def build(work: Path, *, line: Line, log: Path) -> Path:
     python = layout.python(work / "venv")
     line.show("Preparing the compile of llama.cpp")
     environment.create(work / "venv")
-    environment.install(work / "venv", layout.LOCKS / "build.txt", line=line, log=log)
+    environment.install(
+        work / "venv", layout.LOCKS / "build.txt", what="Build tools", line=line, log=log
+    )
     source = _fetch(python, work, line=line, log=log)
     return _compile(python, source, work, line=line, log=log)
 

@@ -17,22 +17,22 @@ _LAUNCHER_WINDOWS = '@"%~dp0python.exe" -P -m app %*\n'
 _PROBE = "import sys, pip, sysconfig; assert sys.version_info >= (3, 11); print(sysconfig.get_path('purelib'))"
 
 
-def ensure(venv: Path, *, line: Line) -> None:
-    """Have a working environment with pip; one that works is kept, a broken one is made anew.
+def refuse_foreign(venv: Path) -> None:
+    """Never empty a folder that is something else.
 
     Raises:
-        SetupError: something else is in its place, or Python could not make one.
+        SetupError: `venv` holds files and is not a virtual environment.
     """
-    if not stamp.unfinished(venv) and site_packages(venv):
-        return
     if venv.exists() and any(venv.iterdir()) and not (venv / "pyvenv.cfg").exists():
         raise SetupError(
             f"{venv} is not a virtual environment.",
             hint=f"Move it away, or set {layout.VENV_VARIABLE} to another folder, and start again.",
         )
-    line.show("Making the virtual environment")
-    create(venv)
-    line.clear()
+
+
+def works(venv: Path) -> bool:
+    """Whether there is an environment with pip that no interrupted set-up left half-made."""
+    return not stamp.unfinished(venv) and site_packages(venv) is not None
 
 
 def create(venv: Path) -> None:
@@ -53,7 +53,7 @@ def create(venv: Path) -> None:
         raise SetupError(f"Python could not make a virtual environment in {venv}.", hint=said)
 
 
-def install(venv: Path, lock: Path, *, line: Line, log: Path) -> None:
+def install(venv: Path, lock: Path, *, what: str, line: Line, log: Path) -> None:
     """Install everything a lock file names: by hash, ready-made wheels only."""
     arguments: list[str | Path] = [
         "install",
@@ -64,7 +64,7 @@ def install(venv: Path, lock: Path, *, line: Line, log: Path) -> None:
         "-r",
         lock,
     ]
-    pip.run(layout.python(venv), arguments, what="Packages", line=line, log=log)
+    pip.run(layout.python(venv), arguments, what=what, line=line, log=log)
 
 
 def install_wheel(venv: Path, wheel: Path, *, line: Line, log: Path) -> None:

@@ -1,6 +1,7 @@
 """Calls pip in a given interpreter, watched and logged, and turns its failures into sentences."""
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +18,6 @@ _OFFLINE = (
     "Connection refused",
     "Connection broken",
     "Read timed out",
-    "No matching distribution found",
 )
 # They would send packages elsewhere than into our environment.
 _DROPPED = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME")
@@ -66,6 +66,12 @@ def failure(what: str, log: Path) -> SetupError:
         return SetupError(
             f"{what}: the package index could not be reached.",
             hint=f"Connect this machine to the internet (or set pip's own index or proxy) and start again. {shown}",
+        )
+    if "No matching distribution found" in output:
+        version = sys.version.split()[0]
+        return SetupError(
+            f"{what}: something needed is not offered for Python {version} on this system.",
+            hint=f"Start again with another Python, 3.11 to 3.13 are sure to work. {shown}",
         )
     lines = "\n".join(process.tail(log))
     return SetupError(f"{what}: pip failed.", hint=f"{lines}\n{shown}")

@@ -47,27 +47,32 @@ def _prepare(parts: Collection[str], venv: Path, line: Line) -> None:
         started = time.monotonic()
         logs = layout.cache() / "logs"
         logs.mkdir(exist_ok=True)
+        before = stamp.read(venv)
         todo = {part for part in parts if not stamp.current([part], venv)}
         packages.ensure(packages.needs(todo), line=line, log=logs / "apt.log")
         if todo - {stamp.QT}:
-            _install(todo, venv, line, logs)
-        kept = {part for part in stamp.read(venv) if stamp.current([part], venv)}
-        stamp.write({*parts, *kept}, venv)
+            with_tests = stamp.TEST in {*parts, *before}
+            _install(venv, line, logs, engine=stamp.BASE in todo, with_tests=with_tests)
+        stamp.write({*parts, *before}, venv)
         line.say(f"Set-up done in {duration(time.monotonic() - started)}.")
 
 
-def _install(todo: Collection[str], venv: Path, line: Line, logs: Path) -> None:
+def _install(venv: Path, line: Line, logs: Path, *, engine: bool, with_tests: bool) -> None:
+    environment.refuse_foreign(venv)
     line.say(f"Setting up Inglenook in {venv} (once).")
     _check_space(venv.parent, _ENVIRONMENT_BYTES)
-    wheel = _wheel(line, logs) if stamp.BASE in todo else None
-    environment.ensure(venv, line=line)
-    known = stamp.read(venv)
+    anew = not environment.works(venv)
+    wheel = _wheel(line, logs) if engine or anew else None
+    if anew:
+        line.show("Making the virtual environment")
+        environment.create(venv)
     stamp.begin(venv)
     # test.txt holds all of base.txt, with the same versions.
-    lock = "test.txt" if stamp.TEST in {*todo, *known} else "base.txt"
-    environment.install(venv, layout.LOCKS / lock, line=line, log=logs / "packages.log")
+    lock = layout.LOCKS / ("test.txt" if with_tests else "base.txt")
+    log = logs / "packages.log"
+    environment.install(venv, lock, what="Packages", line=line, log=log)
     if wheel:
-        environment.install_wheel(venv, wheel, line=line, log=logs / "packages.log")
+        environment.install_wheel(venv, wheel, line=line, log=log)
         _try_engine(venv, wheel)
     environment.link(venv)
 
@@ -86,7 +91,7 @@ def _wheel(line: Line, logs: Path) -> Path:
     line.say("llama.cpp is compiled for this machine's processor; this takes some minutes, once.")
     started = time.monotonic()
     with build.workspace(folder) as work:
-        _check_space(work, _BUILD_BYTES)
+        _check_space(folder, _BUILD_BYTES)
         wheel = build.build(work, line=line, log=logs / "llama-build.log")
         stored = wheels.store(folder, key, wheel, made_from)
     line.say(f"llama.cpp is compiled ({duration(time.monotonic() - started)}).")
@@ -118,10 +123,10 @@ def _check_space(folder: Path, needed: int) -> None:
 def _system_error(error: OSError) -> SetupError:
     if error.errno == errno.ENOSPC:
         return SetupError("the disk is full.", hint="Free some space and start again.")
-    hint = (
-        f"Set {layout.CACHE_VARIABLE} or {layout.VENV_VARIABLE} to folders that you may write to."
+    return SetupError(
+        f"the system said: {error.strerror or error} ({error.filename or 'no file named'}).",
+        hint=f"{layout.CACHE_VARIABLE} and {layout.VENV_VARIABLE} name other folders to write to.",
     )
-    return SetupError(str(error), hint=hint if isinstance(error, PermissionError) else "")
 
 
 def _explain(line: Line, error: SetupError) -> None:

@@ -56,7 +56,7 @@ class Access:
         if origin is None or self.allows_origin(origin) or is_loopback(_host_of(origin)):
             return
         message = "Web pages of this origin may not use Inglenook."
-        hint = "Add the page's origin to the allowed origins."
+        hint = "Start the service with --allow-origin and the page's address."
         raise AccessDenied(message, hint=hint, status=FORBIDDEN)
 
     def check_host(self, headers: Headers, local_address: str | None) -> None:
@@ -76,7 +76,7 @@ class Access:
         if is_loopback(host) or host in self._hosts:
             return
         message = "Inglenook is not served under this host name."
-        hint = "Use localhost in the address, or add the name to the allowed hosts."
+        hint = "Use localhost in the address, or start the service with --allow-host and the name."
         raise AccessDenied(message, hint=hint, status=FORBIDDEN)
 
     def check_key(self, headers: Headers) -> None:

@@ -1,7 +1,7 @@
 """The whole service on the fake backend: real HTTP, real supervisor, real worker processes, no model."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,8 @@ import psutil
 
 from engine.cli.loop_thread import LoopThread
 from engine.config import ModelSettings
-from engine.hardware.probe import probe
+from engine.hardware.probe import Hardware
+from engine.hardware.probe import probe as real_probe
 from engine.hub.library import Library
 from engine.server.application import create_app
 from engine.server.run import running
@@ -50,6 +51,7 @@ def fake_service(
     context: int = 4096,
     num_sequences: int = 8,
     idle_timeout_s: float = 600,
+    probe: Callable[[], Hardware] = real_probe,
     **options: Any,
 ) -> Iterator[FakeService]:
     """Run it; `options` are those of `FakeOptions`."""

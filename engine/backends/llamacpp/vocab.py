@@ -58,7 +58,7 @@ class LlamaVocab:
         self.chat_template = template.decode("utf-8", "replace") if template else None
         self.pieces, self.end_ids = self._read_tokens()
         texts = {self.token_text(token) for token in self._control_ids()} - {""}
-        self.control_texts: Sequence[str] = sorted(texts, key=len, reverse=True)
+        self.control_texts: Sequence[str] = sorted(texts, key=lambda text: (-len(text), text))
         self._cuts_runs = self._splits_by_regex(model)
 
     def token_text(self, token: int) -> str:
@@ -156,7 +156,7 @@ class LlamaVocab:
                 size = -length
                 buffer = ctypes.create_string_buffer(size)
                 length = to_piece(vocab, token, buffer, size, 0, False)
-            pieces.append(bytes(buffer[:length]))
+            pieces.append(buffer.raw[:length])
         return pieces, frozenset(token for token in range(self.n_vocab) if is_end(vocab, token))
 
     def _control_ids(self) -> Iterator[int]:

@@ -1,0 +1,92 @@
+"""The terminal chat in a real terminal: type, stop an answer, go on, leave."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.service_process import ROOT
+from tests.helpers.tiny_llama import write_tiny_llama
+
+
+class Terminal:
+    """A program at the other end of a pseudo-terminal."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "app", *arguments],
+            cwd=ROOT,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0),
+        )
+        os.close(slave)
+        self.screen = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def until(self, text: str, *, timeout: float = 30) -> str:
+        """Read until `text` shows up; returns what came before it and forgets it."""
+        deadline = time.monotonic() + timeout
+        while text not in self.screen:
+            assert time.monotonic() < deadline, f"no {text!r} in {self.screen!r}"
+            if select.select([self._master], [], [], 0.1)[0]:
+                try:
+                    self.screen += os.read(self._master, 4096).decode("utf-8", "replace")
+                except OSError:  # the other end closed
+                    break
+        before, _, self.screen = self.screen.partition(text)
+        return before
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    (tmp_path / "models").mkdir()
+    write_tiny_llama(tmp_path / "models" / "tiny.gguf", n_ctx=8192)
+    terminal = Terminal("--data-dir", str(tmp_path), "--threads", "1")
+    yield terminal
+    terminal.close()
+
+
+def test_a_conversation(terminal: Terminal) -> None:
+    terminal.until("Ctrl-D leaves.")
+    terminal.until("> ")
+    terminal.type("Hello\n")
+    terminal.until("tokens/s")
+    terminal.until("> ")
+    # the second turn continues the conversation: its beginning is reused
+    terminal.type("And again\n")
+    terminal.until("prompt tokens reused")
+    terminal.until("> ")
+    terminal.type("\x04")
+    assert terminal.process.wait(15) == 0
+
+
+def test_ctrl_c_stops_the_answer_and_not_the_program(terminal: Terminal) -> None:
+    terminal.until("> ")
+    terminal.type("a line that is given up\x03")
+    terminal.until("> ")
+    terminal.type("Hello\n")
+    terminal.until("Hello")
+    terminal.type("\x03")
+    terminal.until("> ")
+    terminal.type("Still there?\n")
+    terminal.until("> ")
+    terminal.type("\x04")
+    assert terminal.process.wait(15) == 0

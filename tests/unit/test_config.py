@@ -1,0 +1,53 @@
+"""Settings: where they come from, and what is said when they are wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.config import Settings, load
+from engine.errors import SetupError
+from engine.paths import Paths
+
+
+def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
+    assert load(tmp_path / "settings.toml", {}) == Settings()
+
+
+def test_file_then_environment(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('[server]\nport = 5000\nhost = "127.0.0.1"\n[generation]\ntemperature = 0.2\n')
+    settings = load(file, {"INGLENOOK_SERVER_PORT": "6000", "INGLENOOK_MODELS_THREADS": "3"})
+    assert settings.server.port == 6000
+    assert settings.server.host == "127.0.0.1"
+    assert settings.models.threads == 3
+    assert settings.generation.temperature == 0.2
+    assert settings.generation.top_k == Settings().generation.top_k
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "word"),
+    [
+        ("[server\n", {}, "settings.toml"),
+        ('[server]\nport = "many"\n', {}, "server.port"),
+        ("", {"INGLENOOK_SERVER_PORT": "many"}, "server.port"),
+    ],
+)
+def test_a_wrong_setting_is_named(
+    tmp_path: Path, text: str, environment: dict[str, str], word: str
+) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(text)
+    with pytest.raises(SetupError, match=word):
+        load(file, environment)
+
+
+def test_a_data_folder_holds_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = Paths.find(tmp_path)
+    assert all(
+        p.is_relative_to(tmp_path) for p in (paths.data, paths.config, paths.cache, paths.logs)
+    )
+    monkeypatch.setenv("INGLENOOK_DATA_DIR", str(tmp_path / "other"))
+    assert Paths.find().models == tmp_path / "other" / "models"
+    assert Paths.find(tmp_path).models == tmp_path / "models"
+    monkeypatch.delenv("INGLENOOK_DATA_DIR")
+    assert "inglenook" in str(Paths.find().data)
