@@ -29,6 +29,8 @@ def q4_0_model() -> Path:
     if not target.exists():
         import llama_cpp.llama_cpp as lib
 
+        silence = lib.llama_log_callback(lambda *_: None)
+        lib.llama_log_set(silence, None)
         params = lib.llama_model_quantize_default_params()
         params.ftype = 2  # LLAMA_FTYPE_MOSTLY_Q4_0
         params.allow_requantize = True
@@ -58,13 +60,17 @@ def rounded(values: list[float], digits: int = 3) -> dict[str, float]:
 def paired(
     run: Mapping[str, Callable[[], dict[str, float]]], *, pairs: int, settle: int = 1
 ) -> dict[str, list[dict[str, float]]]:
-    """Run all candidates in turn, `pairs` times, so that drift of the machine meets all alike.
+    """Run all candidates once a round, so that drift of the machine meets all alike.
 
-    The first `settle` rounds are thrown away.
+    In a new order each round, as a run may profit or suffer from the one before it. The first
+    `settle` rounds are thrown away.
     """
     results: dict[str, list[dict[str, float]]] = {name: [] for name in run}
+    order = list(run.items())
+    shuffle = random.Random(1).shuffle
     for round_number in range(pairs + settle):
-        for name, one in run.items():
+        shuffle(order)
+        for name, one in order:
             figures = one()
             if round_number >= settle:
                 results[name].append(figures)

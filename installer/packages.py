@@ -65,8 +65,8 @@ def needs(parts: Iterable[str]) -> list[Need]:
     return found
 
 
-def ensure(wanted: Sequence[Need], *, line: Line, log: Path) -> None:
-    """Install what is missing (root), or name it.
+def ensure(wanted: Sequence[Need], *, line: Line, log: Path, root: bool) -> None:
+    """Install what is missing as root, or name it.
 
     Raises:
         SetupError: something needed is missing and could not be installed from here.
@@ -78,7 +78,7 @@ def ensure(wanted: Sequence[Need], *, line: Line, log: Path) -> None:
         return
     if shutil.which("apt-get") is None:
         _explain_without_apt(required, line)
-    elif os.geteuid() == 0:
+    elif root:
         _install(required, optional, line=line, log=log)
     elif required:
         raise SetupError(
@@ -92,6 +92,11 @@ def ensure(wanted: Sequence[Need], *, line: Line, log: Path) -> None:
 def command_line(packages: Sequence[str]) -> str:
     """What an ordinary user is asked to run."""
     return " ".join(["sudo", *APT_INSTALL, *packages])
+
+
+def is_root() -> bool:
+    """Whether this process may install system packages."""
+    return os.name == "posix" and os.geteuid() == 0
 
 
 def has_ensurepip() -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TextIO
 
 _STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] ")
-_FETCH = re.compile(r"^\s*(?:Downloading|Using cached|Processing) (\S+)((?: \([^)]*\))?)")
-_PLAIN_INTERVAL_S = 20.0
+_FETCH = re.compile(r"^\s*(?:Downloading|Using cached|Processing) (\S+)(?: (\([\d.]+ \w?B\)))?")
+_PLAIN_INTERVAL_S = 10.0
 _FIRST_ESTIMATE_S = 10.0
 
 
@@ -26,10 +26,10 @@ def pip_step(line: str) -> str | None:
     """What pip is busy with, in a few words; None for lines that say nothing new."""
     found = _FETCH.match(line)
     if found:
-        return found[1].rsplit("/", 1)[-1].removesuffix(".metadata") + found[2]
-    if line.startswith("Installing collected packages:"):
-        return f"unpacking {line.count(',') + 1} packages"
-    return None
+        name, _, rest = found[1].rsplit("/", 1)[-1].partition("-")
+        version = rest.partition("-")[0].removesuffix(".tar.gz")
+        return " ".join(part for part in (name, version, found[2]) if part)
+    return "unpacking" if line.startswith("Installing collected packages:") else None
 
 
 def duration(seconds: float) -> str:

@@ -49,7 +49,8 @@ def _prepare(parts: Collection[str], venv: Path, line: Line) -> None:
         logs.mkdir(exist_ok=True)
         before = stamp.read(venv)
         todo = {part for part in parts if not stamp.current([part], venv)}
-        packages.ensure(packages.needs(todo), line=line, log=logs / "apt.log")
+        wanted, root = packages.needs(todo), packages.is_root()
+        packages.ensure(wanted, line=line, log=logs / "apt.log", root=root)
         if todo - {stamp.QT}:
             with_tests = stamp.TEST in {*parts, *before}
             _install(venv, line, logs, engine=stamp.BASE in todo, with_tests=with_tests)

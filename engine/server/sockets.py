@@ -105,7 +105,9 @@ def _targets(host: str) -> list[tuple[socket.AddressFamily, str]]:
 
 
 def _bind_one(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol named: asyncio sets TCP_NODELAY on nothing else, and without it the second small
+    # write of a stream waits 40 ms for the client's delayed acknowledgement.
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # elsewhere this would let two programs share the port
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

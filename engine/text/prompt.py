@@ -1,37 +1,119 @@
-"""Interim."""
+"""From messages or raw text to the tokens a model reads.
 
+Pure. Two promises: exactly one begin token where the model wants one, whoever else wrote it; and
+control markers inside messages, tools and arguments are plain text, only the template's own are special.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.text.template import ChatTemplate
+from engine.errors import InvalidRequest
+from engine.text import conversation
+from engine.text.markers import ControlTexts, Hiding
+from engine.text.template import RESERVED, ChatTemplate
 from engine.text.tokenizer import Tokenizer
 
+_THINK = "<think>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class ChatPromptTokens:
-    """Result."""
+    """A prompt as the model sees it."""
 
     tokens: list[int]
     reasoning_prefilled: bool
+    """The template opened the thinking tag itself, so that the answer begins inside thought."""
     notice: str | None
+    """What the user should know about how it came about."""
 
 
 def encode_chat(
     tokenizer: Tokenizer,
     template: ChatTemplate,
-    messages: Any,
-    tools: Any = None,
-    template_args: Any = None,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    template_args: Mapping[str, Any] | None = None,
 ) -> ChatPromptTokens:
-    """Interim."""
-    rendered = template.render(messages, tools=tools, **(template_args or {}))
+    """Render messages and tokenize them.
+
+    Raises:
+        InvalidRequest: the template refuses the messages, or an argument has a name of its own.
+        ModelFormatError: the template is broken.
+    """
+    args = dict(template_args or {})
+    for name in args:
+        if name in RESERVED:
+            raise InvalidRequest(
+                f"“{name}” cannot be given as a template argument.",
+                hint="It is filled in from the request and the model.",
+                param=f"chat_template_kwargs.{name}",
+            )
+    try:
+        prepared = conversation.prepare(messages)
+        controls = ControlTexts(tokenizer.control_texts)
+        hiding = Hiding(controls, prepared, tools, args, template.source)
+        # Roles are plain words (`prepare` saw to that), and templates compare them.
+        hidden = [hiding.hide(message) | {"role": message["role"]} for message in prepared]
+        rendered = template.render(hidden, tools=hiding.hide(tools), **hiding.hide(args))
+    except RecursionError as error:
+        raise InvalidRequest(
+            "The messages or tools are nested too deeply.", hint="Send flatter data."
+        ) from error
+    tokens = _encode_rendered(tokenizer, controls, hiding, rendered.text)
     return ChatPromptTokens(
-        tokenizer.encode(rendered.text, add_special=False, parse_special=True),
-        False,
-        rendered.notice,
+        _with_one_bos(tokenizer, tokens),
+        reasoning_prefilled=_opens_thought(rendered.text, prepared),
+        notice=rendered.notice,
     )
 
 
 def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Interim."""
-    return tokenizer.encode(text, add_special=True, parse_special=True)
+    """Tokenize a raw prompt; control texts in it are control tokens, the caller wrote them all."""
+    return _with_one_bos(tokenizer, tokenizer.encode(text, add_special=False, parse_special=True))
+
+
+def _encode_rendered(
+    tokenizer: Tokenizer, controls: ControlTexts, hiding: Hiding, text: str
+) -> list[int]:
+    if not hiding.texts:
+        return tokenizer.encode(text, add_special=False, parse_special=True)
+    # Calls are divided only next to a control token, where a tokenizer begins anew anyway (it may put
+    # a space in front of a text): the tokens are those of one call that knows who wrote what.
+    hidden = re.compile(f"[{''.join(hiding.texts)}]")
+    tokens: list[int] = []
+    done = run_start = 0
+    for start, end in [*controls.spans(text), (len(text), len(text))]:
+        if hidden.search(text, run_start, start):
+            run = hiding.reveal(text[run_start:start])
+            tokens += _encode_around(tokenizer, text[done:run_start], run)
+            done = start
+        run_start = end
+    return tokens + tokenizer.encode(text[done:], add_special=False, parse_special=True)
+
+
+def _encode_around(tokenizer: Tokenizer, before: str, run: str) -> list[int]:
+    """`before` ends with a control text (or is empty), `run` is plain text."""
+    tokens = tokenizer.encode(before, add_special=False, parse_special=True)
+    stem = run.lstrip(" \t\n\v\f\r")
+    space = run[: len(run) - len(stem)]
+    # The control tokens of some models (Phi-3) swallow the white space behind them.
+    if space and tokens == tokenizer.encode(before + space, add_special=False, parse_special=True):
+        run = stem
+    return tokens + tokenizer.encode(run, add_special=False, parse_special=False)
+
+
+def _with_one_bos(tokenizer: Tokenizer, tokens: list[int]) -> list[int]:
+    """Begin tokens that a template or a user wrote count, where the model wants one at all."""
+    if not tokenizer.adds_bos or tokenizer.bos is None:
+        return tokens
+    first = next((i for i, token in enumerate(tokens) if token != tokenizer.bos), len(tokens))
+    return [tokenizer.bos, *tokens[first:]]
+
+
+def _opens_thought(text: str, messages: Sequence[conversation.Message]) -> bool:
+    text = text.rstrip()
+    last = str(messages[-1]["content"]).rstrip() if messages else ""
+    # A template that adds nothing after the messages leaves the tag to whoever typed it.
+    return text.endswith(_THINK) and not (last.endswith(_THINK) and text.endswith(last))

@@ -179,8 +179,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "strftime_now": strftime_now,
         }
         self._functions = frozenset(map(id, self.globals.values()))
-        self.filters = self._make_filters(dict(FILTERS))
-        tests: dict[str, Callable[..., Any]] = dict(TESTS)
+        known: dict[str, Any] = FILTERS
+        tests: dict[str, Any] = TESTS
+        self.filters = self._make_filters(known)
         self.tests = tests | {name: self._toll(tests[name]) for name in _COMPARING_TESTS}
         self._lock = threading.Lock()
         tree = _Meter().visit(self.parse(source))

@@ -206,7 +206,7 @@ def _failed(message: str) -> ModelFormatError:
 
 def _refused(refusal: RefusedError) -> InvalidRequest:
     return InvalidRequest(
-        f"The model's chat template refuses these messages: {refusal}",
+        f"The model's chat template refuses these messages: {refusal}".rstrip(" :"),
         hint="Change the messages, or choose another chat template in the model's settings.",
         param="messages",
     )

@@ -39,7 +39,6 @@ def test_the_contracts_hold() -> None:
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("module", "line"), PLANTED)
 def test_a_planted_violation_fails(module: str, line: str, tmp_path: Path) -> None:
     import shutil

@@ -56,10 +56,10 @@ class NoFamily:
         self._how = how
         self._real = socket.socket
 
-    def __call__(self, family: int, kind: int) -> socket.socket:
+    def __call__(self, family: int, kind: int, proto: int) -> socket.socket:
         if family == self._missing:
             raise OSError(self._how, "missing")
-        return self._real(family, kind)
+        return self._real(family, kind, proto)
 
 
 @pytest.mark.parametrize("how", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
@@ -138,3 +138,25 @@ def test_ways_to_write_an_address(text: str, result: tuple[str, int]) -> None:
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(SetupError):
         parse_address(text, 8)
+
+
+def test_connections_send_small_writes_at_once() -> None:
+    import asyncio
+
+    async def nodelay() -> int:
+        options: list[int] = []
+
+        def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            sock = writer.get_extra_info("socket")
+            options.append(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        (sock,) = bind("127.0.0.1", 0)
+        async with await asyncio.start_server(serve, sock=sock):
+            reader, writer = await asyncio.open_connection(*sock.getsockname())
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+        return options[0]
+
+    assert asyncio.run(nodelay()) == 1

@@ -21,12 +21,13 @@ _CONTROL_OR_UNKNOWN = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOW
 """What `parse_special` reads; user-defined tokens are read always."""
 _MAX_TEXT_BYTES = 1 << 28
 _SAFE_SPLITTERS = frozenset(
-    "command-r gemma4 gpt-2 llama-bpe mpt qwen2 qwen35 refact smollm starcoder".split()  # noqa: SIM905
+    "command-r deepseek-r1-qwen gemma4 glm4 gpt-2 kimi-k2 llama-bpe llama-v3 llama3 mpt phi-2"  # noqa: SIM905
+    " qwen2 qwen35 refact smollm starcoder".split()
 )
 """Values of tokenizer.ggml.pre whose text splitter is hand-written.
 
-The others use std::regex, which takes 320 bytes of stack for every character of a match: 26,000 equal
-characters kill the process (8 MB of stack; 1,600 do on a thread of macOS). Tried with 0.3.36.
+The others use std::regex, which takes 320 bytes of stack for every character of a match: 26,000
+equal characters kill the process (8 MB of stack; 1,600 do on a thread of macOS). Seen with 0.3.36.
 """
 _LONG_RUN = re.compile(r"\S{1000}(?=\S)|\s{1000}(?=\s)")
 
@@ -121,7 +122,8 @@ class LlamaVocab:
         if lib.llama_vocab_type(self._vocab) != lib.LLAMA_VOCAB_TYPE_BPE:
             return False
         name = ctypes.create_string_buffer(64)
-        lib.llama_model_meta_val_str(model, b"tokenizer.ggml.pre", name, len(name))
+        if lib.llama_model_meta_val_str(model, b"tokenizer.ggml.pre", name, len(name)) < 0:
+            lib.llama_model_meta_val_str(model, b"tokenizer.ggml.model", name, len(name))
         return name.value.decode("utf-8", "replace") not in _SAFE_SPLITTERS
 
     def _find_last(self) -> int | None:
