@@ -24,7 +24,8 @@ async def health(request: Request) -> Response:
 
 async def list_models(request: Request) -> Response:
     """GET /api/models: everything about every model."""
-    return JsonReply({"models": [asdict(status) for status in Service.of(request).engine.models()]})
+    statuses = await Service.of(request).engine.models()
+    return JsonReply({"models": [asdict(status) for status in statuses]})
 
 
 async def load_model(request: Request) -> Response:

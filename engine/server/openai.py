@@ -53,14 +53,14 @@ async def completions(request: Request) -> Response:
 
 async def list_models(request: Request) -> Response:
     """GET /v1/models."""
-    models = [_model_entry(status) for status in Service.of(request).engine.models()]
+    models = [_model_entry(status) for status in await Service.of(request).engine.models()]
     return JsonReply({"object": "list", "data": models})
 
 
 async def get_model(request: Request) -> Response:
     """GET /v1/models/{id}; ids may hold slashes."""
     wanted = request.path_params["id"]
-    models = Service.of(request).engine.models()
+    models = await Service.of(request).engine.models()
     for status in models:
         if status.id == wanted:
             return JsonReply(_model_entry(status))

@@ -108,7 +108,7 @@ class Engine(Protocol):
             ServiceUnavailable: on entering, while stopping.
         """
 
-    def models(self) -> list[ModelStatus]:
+    async def models(self) -> list[ModelStatus]:
         """The library, sorted by id."""
 
     async def load(self, model: str) -> ModelStatus:

@@ -67,6 +67,7 @@ class Supervisor:
         self._hosts: dict[str, ModelHost] = {}
         self._plans: dict[str, Plan] = {}
         self._load_turn = asyncio.Lock()
+        self._library_turn = asyncio.Lock()
         self._became_idle = asyncio.Event()
         self._closing = False
 
@@ -77,7 +78,7 @@ class Supervisor:
         """See Engine."""
         if self._closing:
             raise ServiceUnavailable("The service is stopping.", hint="Try again in a moment.")
-        entry = self._resolve(model)
+        entry = await self._find(model)
         running = RunningAnswer(uuid.uuid4().hex, entry.id, request)
         host = self._host(entry)
         host.submit(running)
@@ -86,19 +87,21 @@ class Supervisor:
         finally:
             host.release(running)
 
-    def models(self) -> list[ModelStatus]:
+    async def models(self) -> list[ModelStatus]:
         """See Engine."""
-        return [self._status(entry) for entry in self._library.models()]
+        async with self._library_turn:
+            entries = await asyncio.to_thread(self._library.models)
+        return [self._status(entry) for entry in entries]
 
     async def load(self, model: str) -> ModelStatus:
         """See Engine."""
-        entry = self._resolve(model)
+        entry = await self._find(model)
         await self._host(entry).ensure_ready()
         return self._status(entry)
 
     async def unload(self, model: str) -> ModelStatus:
         """See Engine."""
-        entry = self._resolve(model)
+        entry = await self._find(model)
         if host := self._hosts.get(entry.id):
             await host.stop()
         return self._status(entry)
@@ -109,7 +112,7 @@ class Supervisor:
 
     async def plan(self, model: str) -> dict[str, object]:
         """See Engine."""
-        entry = self._resolve(model)
+        entry = await self._find(model)
         hardware = await asyncio.to_thread(self._probe)
         return plan_as_json(
             self._make_plan(entry, hardware, freed_bytes=self._idle_bytes(entry.id))
@@ -127,12 +130,17 @@ class Supervisor:
 
     # --- models --------------------------------------------------------------------------------
 
-    def _resolve(self, model: str | None) -> LibraryModel:
+    async def _find(self, model: str | None) -> LibraryModel:
+        """Look a model up beside the event loop: the library may lie on a slow disk."""
+        loaded = [h.model for h in self._hosts.values() if h.state in ("ready", "loading")]
+        async with self._library_turn:
+            return await asyncio.to_thread(self._resolve, model, loaded)
+
+    def _resolve(self, model: str | None, loaded: list[str]) -> LibraryModel:
         if model:
             return self._library.get(model)
         if self._default_model:
             return self._library.get(self._default_model)
-        loaded = [h.model for h in self._hosts.values() if h.state in ("ready", "loading")]
         entries = [m for m in self._library.models() if m.problem is None]
         if len(loaded) == 1:
             return self._library.get(loaded[0])
@@ -185,7 +193,7 @@ class Supervisor:
     # --- loading -------------------------------------------------------------------------------
 
     async def _prepare(self, model: str) -> Load:
-        entry = self._library.get(model)
+        entry = await self._find(model)
         entry.ensure_usable()
         plan = await self._make_room(entry)
         self._plans[entry.id] = plan

@@ -166,7 +166,7 @@ class ScriptedEngine:
                 self._changed.clear()
                 await self._changed.wait()
 
-    def models(self) -> list[ModelStatus]:
+    async def models(self) -> list[ModelStatus]:
         return [self._models[name] for name in sorted(self._models)]
 
     async def load(self, model: str) -> ModelStatus:
