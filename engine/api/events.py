@@ -24,6 +24,8 @@ class Started:
     """The model that really answers."""
     seed: int | None
     """Repeats the answer when sent again."""
+    notice: str = ""
+    """What the user should know about how the prompt came about."""
 
 
 @dataclass(frozen=True, slots=True)

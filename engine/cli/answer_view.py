@@ -39,6 +39,9 @@ class AnswerView:
                 self._finished = event
             case Counted():
                 self._figures(event)
+            case Started(notice=notice) if notice:
+                self._clear_status()
+                sys.stderr.write(f"{notice}\n")
             case Started():
                 pass
 

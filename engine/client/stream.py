@@ -39,6 +39,7 @@ class ChatStream:
         self._request = request
         self._response: httpx2.Response | None = None
         self._started = False
+        self._notice = ""
 
     async def __aenter__(self) -> Self:
         try:
@@ -46,6 +47,7 @@ class ChatStream:
         except httpx2.TransportError as error:
             raise lost(self._request, error) from error
         self._response = response
+        self._notice = response.headers.get("x-inglenook-notice", "")
         await checked(response)
         return self
 
@@ -83,7 +85,7 @@ class ChatStream:
         if chunk.choices and not self._started:
             self._started = True
             seed = None if chunk.seed is UNSET else chunk.seed
-            yield Started(chunk.id, chunk.model, seed)
+            yield Started(chunk.id, chunk.model, seed, self._notice)
         for choice in chunk.choices:
             yield from _choice(chunk, choice)
         if chunk.usage is not UNSET and chunk.usage is not None:

@@ -103,8 +103,6 @@ class Loaded(Message, frozen=True):
     description: str
     load_seconds: float
     resident_bytes: int
-    notice: str = ""
-    """Something to tell the user once, such as a fallback chat template."""
 
 
 class Failed(Message, frozen=True):
@@ -120,6 +118,8 @@ class Accepted(Message, frozen=True):
     request: str
     prompt: list[int]
     reasoning_prefilled: bool = False
+    notice: str = ""
+    """What the user should know about how the prompt came about."""
 
 
 class Reading(Message, frozen=True):

@@ -30,6 +30,7 @@ from engine.supervisor.answer import (
 
 logger = logging.getLogger(__name__)
 REQUEST_ID = "x-request-id"
+NOTICE = "x-inglenook-notice"
 
 
 class WholeAnswer(Response):
@@ -57,6 +58,7 @@ class WholeAnswer(Response):
                 if isinstance(event, Delta):
                     self._shape.gather(event)
                 elif isinstance(event, PromptAccepted):
+                    headers |= notice_header(event)
                     self._shape.accepted(event.prompt_tokens)
         await JsonReply(self._shape.whole(), headers=headers)(scope, receive, send)
 
@@ -112,6 +114,8 @@ class StreamedAnswer(Response):
             outbox.headers[REQUEST_ID] = answer.request_id
             self._shape.open(heading(answer, self._service))
             async for event in answer:
+                if isinstance(event, PromptAccepted) and not outbox.opened:
+                    outbox.headers |= notice_header(event)
                 if data := b"".join(sse.event(to_json(chunk)) for chunk in self._chunks(event)):
                     outbox.put(data)
                 if outbox.full:
@@ -128,6 +132,12 @@ class StreamedAnswer(Response):
         if self._with_progress:
             return (self._shape.progress(event),)
         return ()
+
+
+def notice_header(accepted: PromptAccepted) -> dict[str, str]:
+    """What the user should know about how the prompt came about; headers carry ASCII only."""
+    notice = accepted.notice.encode("ascii", "replace").decode()
+    return {NOTICE: " ".join(notice.split())} if notice else {}
 
 
 def heading(answer: Answer, service: Service) -> Heading:

@@ -37,6 +37,8 @@ class PromptAccepted:
     """The prompt passed the template and fits. Comes once, before any Delta."""
 
     prompt_tokens: int
+    notice: str = ""
+    """What the user should know, such as a fallback chat template."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class RunningAnswer:
         """The worker tokenized the prompt. From now on the ids are used, whatever the worker."""
         if self._prompt is None:
             self._prompt = TokenPrompt(message.prompt, message.reasoning_prefilled)
-            self._put(PromptAccepted(len(message.prompt)))
+            self._put(PromptAccepted(len(message.prompt), message.notice))
 
     def reading(self, done: int, total: int, reused: int) -> None:
         """Prefill progress."""

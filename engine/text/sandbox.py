@@ -26,7 +26,7 @@ from jinja2.visitor import NodeTransformer
 from engine.text import growth
 from engine.text.budget import Budget, LimitError
 
-MAX_SOURCE = 100_000
+MAX_SOURCE = 64_000
 """Characters of a template; the longest in use are near 17,000."""
 MAX_NODES = 15_000
 """Of its syntax tree, which bounds the work of compiling; the largest in use have 2,000."""

@@ -42,7 +42,8 @@ def main() -> int:
         channel.send(Failed("", error.to_wire()))
         return 0
     caps = opened.backend.caps
-    inbox.start_intake(Intake(opened.tokenizer, template, caps), opened.backend.request_abort)
+    intake = Intake(opened.tokenizer, template, caps, notice or "")
+    inbox.start_intake(intake, opened.backend.request_abort)
     channel.send(
         Loaded(
             n_ctx=caps.n_ctx_seq,
@@ -50,7 +51,6 @@ def main() -> int:
             description=opened.description,
             load_seconds=time.monotonic() - started,
             resident_bytes=psutil.Process().memory_info().rss,
-            notice=notice or "",
         )
     )
     Loop(opened.backend, channel, inbox).run()

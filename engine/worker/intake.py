@@ -28,10 +28,18 @@ class Admitted:
 class Intake:
     """Turns `Generate` into sequences."""
 
-    def __init__(self, tokenizer: Tokenizer, template: ChatTemplate, caps: Capabilities) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        template: ChatTemplate,
+        caps: Capabilities,
+        template_notice: str = "",
+    ) -> None:
         self._tokenizer = tokenizer
         self._template = template
         self._caps = caps
+        self._template_notice = template_notice
+        """Told once, with the first chat."""
 
     def take(self, message: Generate) -> Admitted:
         """Prepare a request.
@@ -41,7 +49,7 @@ class Intake:
             ContextOverflow: the prompt leaves no room for an answer.
             ModelFormatError: the model's template does not work.
         """
-        prompt, prefilled = self._encode(message)
+        prompt, prefilled, notice = self._encode(message)
         self._check(message, prompt)
         limit = self._caps.n_ctx_seq - len(prompt)
         limits = Limits(
@@ -68,10 +76,10 @@ class Intake:
                 leader=sequences[0][0] if sequences else None,
             )
             sequences.append((sequence, emitter))
-        accepted = Accepted(message.request, prompt, prefilled)
+        accepted = Accepted(message.request, prompt, prefilled, notice)
         return Admitted(accepted, sequences, resumed=any(message.resume))
 
-    def _encode(self, message: Generate) -> tuple[list[int], bool]:
+    def _encode(self, message: Generate) -> tuple[list[int], bool, str]:
         prompt = message.prompt
         if isinstance(prompt, ChatPrompt):
             encoded = encode_chat(
@@ -81,10 +89,12 @@ class Intake:
                 tools=prompt.tools,
                 template_args=prompt.template_args,
             )
-            return encoded.tokens, encoded.reasoning_prefilled
+            notices = (self._template_notice, encoded.notice or "")
+            self._template_notice = ""
+            return encoded.tokens, encoded.reasoning_prefilled, " ".join(filter(None, notices))
         if isinstance(prompt, TextPrompt):
-            return encode_text(self._tokenizer, prompt.text), False
-        return prompt.tokens, prompt.reasoning_prefilled
+            return encode_text(self._tokenizer, prompt.text), False, ""
+        return prompt.tokens, prompt.reasoning_prefilled, ""
 
     def _template_stops(self, message: Generate) -> tuple[str, ...]:
         return self._template.stops if isinstance(message.prompt, ChatPrompt) else ()

@@ -82,14 +82,20 @@ def test_a_bad_model_is_one_sentence(
 def test_a_model_without_a_usable_template_answers_with_a_fallback(
     service: ServiceProcess, model: str
 ) -> None:
-    assert post(service, model).status_code == 200
+    replies = [post(service, model) for _ in range(2)]
+    assert [reply.status_code for reply in replies] == [200, 200]
+    notices = [reply.headers.get("x-inglenook-notice", "") for reply in replies]
+    assert "ChatML" in notices[0]
+    assert not notices[1], "told once"
 
 
 def test_a_template_without_a_system_role_takes_the_system_text_anyway(
     service: ServiceProcess,
 ) -> None:
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}]
-    assert post(service, "strict", messages=messages).status_code == 200
+    reply = post(service, "strict", messages=messages)
+    assert reply.status_code == 200
+    assert "system" in reply.headers["x-inglenook-notice"]
 
 
 def test_the_context_s_edge(client: OpenAI) -> None:

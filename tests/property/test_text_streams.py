@@ -9,7 +9,8 @@ from engine.text.stops import StopMatcher
 
 # Few letters, so that tags, stop strings and their beginnings meet often.
 TAGGED = st.lists(
-    st.sampled_from(["<think>", "</think>", "<", "</", "thi", "nk>", "\n", " ", "a", "`"]), max_size=12
+    st.sampled_from(["<think>", "</think>", "<", "</", "thi", "nk>", "\n", " ", "a", "`"]),
+    max_size=12,
 ).map("".join)
 AB = st.text("ab", max_size=30)
 
@@ -71,7 +72,9 @@ def test_stops_hold_back_only_beginnings_of_a_stop(text: str, stops: list[str]) 
         assert seen.startswith(shown)
         assert any(stop.startswith(held) for stop in stops)
         assert not any(
-            stop.startswith(seen[i:]) for stop in stops for i in range(max(0, len(shown) - 5), len(shown))
+            stop.startswith(seen[i:])
+            for stop in stops
+            for i in range(max(0, len(shown) - 5), len(shown))
         )
 
 

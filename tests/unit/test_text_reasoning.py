@@ -36,7 +36,17 @@ def test_a_thought_that_never_ends_says_so() -> None:
 
 @pytest.mark.parametrize("prefilled", [False, True])
 def test_empty_pieces_change_nothing(prefilled: bool) -> None:
-    pieces = ["", "<thi" * (not prefilled), "", "nk>" * (not prefilled), "", "a</think", "", ">b", ""]
+    pieces = [
+        "",
+        "<thi" * (not prefilled),
+        "",
+        "nk>" * (not prefilled),
+        "",
+        "a</think",
+        "",
+        ">b",
+        "",
+    ]
     assert split(pieces, prefilled=prefilled) == ("a", "b", False)
 
 

@@ -15,7 +15,9 @@ from engine.text.template import ChatTemplate
 MESSAGES = [{"role": "user", "content": "hi"}]
 BOMB = "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}"
 """Two small values whose text, comparison or hash would take 2^60 steps."""
-DOUBLING = "{{% set ns = namespace(x={}) %}}{{% for i in range(100) %}}{{% set ns.x = {} %}}{{% endfor %}}"
+DOUBLING = (
+    "{{% set ns = namespace(x={}) %}}{{% for i in range(100) %}}{{% set ns.x = {} %}}{{% endfor %}}"
+)
 
 
 def attempt(source: str) -> str:
@@ -141,9 +143,9 @@ def test_out_of_bounds(source: str) -> None:
         "{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}",
         "{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x == [1] }}",
         "{% for i in range(9) %}" * 200 + "x" + "{% endfor %}" * 200,
-        "{{ " + "(" * 30000 + "1" + ")" * 30000 + " }}",
-        "{{ " + "+".join(["1"] * 30000) + " }}",
-        "{{ a }}" * 20000,
+        "{{ " + "(" * 9000 + "1" + ")" * 9000 + " }}",
+        "{{ " + "+".join(["1"] * 9000) + " }}",
+        "{{ a }}" * 9000,
         "{{ " + "9" * 9999 + " }}",
         "x" * (MAX_SOURCE + 1),
     ],
@@ -165,7 +167,10 @@ ENDLESS = [
     "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
     "{% for i in range(99999) %}{% for j in range(99999) if false %}{% endfor %}{% endfor %}",
     "{% for i in range(9) %}" * 15 + "x" + "{% endfor %}" * 15,
-    "{% macro m() %}{{ caller() }}{{ caller() }}{% endmacro %}" + "{% call m() %}" * 40 + "x" + "{% endcall %}" * 40,
+    "{% macro m() %}{{ caller() }}{{ caller() }}{% endmacro %}"
+    + "{% call m() %}" * 40
+    + "x"
+    + "{% endcall %}" * 40,
     "{% for i in range(99999) %}{{ range(99999)|map('string')|list|length }}{% endfor %}",
     "{% for i in range(99999) %}{{ range(99999)|sort(reverse=true)|first }}{% endfor %}",
     "{{ range(99999)|select('in', range(99999)|list)|list }}",
@@ -186,7 +191,8 @@ def test_time_is_limited_also_where_nothing_is_printed(
 
 def test_the_real_deadline_holds_over_all_tries_of_one_request() -> None:
     template = ChatTemplate(
-        "{% for i in range(99999) %}{% for j in range(5) %}{% endfor %}{% endfor %}{{ raise_exception('x') }}" * 9
+        "{% for i in range(99999) %}{% for j in range(5) %}{% endfor %}{% endfor %}{{ raise_exception('x') }}"
+        * 9
     )
     started = time.monotonic()
     with pytest.raises(EngineError):
@@ -202,7 +208,9 @@ def test_a_stopped_template_works_again() -> None:
 
 
 def test_long_chats_cost_little() -> None:
-    template = ChatTemplate("{% for m in messages %}{{ '<' + m['role'] + '>' + m['content'] }}{% endfor %}")
+    template = ChatTemplate(
+        "{% for m in messages %}{{ '<' + m['role'] + '>' + m['content'] }}{% endfor %}"
+    )
     messages = [{"role": "user", "content": "some words " * 20}] * 2000
     started = time.perf_counter()
     template.render(messages)
@@ -222,6 +230,9 @@ def test_there_is_one_jinja_environment_in_the_code() -> None:
         "engine/text/sandbox.py",
         "engine/text/template.py",
     }
-    assert [p for p, text in sources.items() if re.search(r"\bTemplate\(|Environment\(|from_string\(", text)] == [
-        "engine/text/sandbox.py"  # the class definition
+    makers = re.compile(
+        r"\b(Template|\w*Environment)\(\s*[^)\s]|from_string\(|compile_expression\("
+    )
+    assert [p for p, text in sources.items() if "jinja2" in text and makers.search(text)] == [
+        "engine/text/sandbox.py"  # its class
     ]

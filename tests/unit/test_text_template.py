@@ -42,7 +42,9 @@ def call(arguments: Any, name: str = "add") -> dict[str, Any]:
 
 
 def test_variables() -> None:
-    source = "{{ bos_token }}{{ eos_token }}{{ add_generation_prompt }}{{ tools }}{{ enable_thinking }}"
+    source = (
+        "{{ bos_token }}{{ eos_token }}{{ add_generation_prompt }}{{ tools }}{{ enable_thinking }}"
+    )
     assert render(source, USER, enable_thinking=False) == "<s></s>TrueFalse"
     assert render(source, USER, add_generation_prompt=False, tools=[{"a": 1}]).startswith(
         "<s></s>False[{'a': 1}]"
@@ -71,19 +73,73 @@ def test_json_is_written_for_models_not_for_web_pages() -> None:
 
 
 def test_what_templates_in_use_need() -> None:
-    assert render("{% for i in range(9) %}{% if i == 3 %}{% break %}{% endif %}{{ i }}{% endfor %}", USER) == "012"
-    assert render("{% for i in range(3) %}{% if i == 1 %}{% continue %}{% endif %}{{ i }}{% endfor %}", USER) == "02"
+    assert (
+        render(
+            "{% for i in range(9) %}{% if i == 3 %}{% break %}{% endif %}{{ i }}{% endfor %}", USER
+        )
+        == "012"
+    )
+    assert (
+        render(
+            "{% for i in range(3) %}{% if i == 1 %}{% continue %}{% endif %}{{ i }}{% endfor %}",
+            USER,
+        )
+        == "02"
+    )
     assert render("{% generation %}{{ messages[0].content }}{% endgeneration %}!", USER) == "Hello!"
-    assert render("{%- macro hi(a, b='y') -%}{{ a ~ b }}{%- endmacro -%}{{ hi('x') }}", USER) == "xy"
-    assert render("{% set ns = namespace(n=1) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}", USER) == "2"
+    assert (
+        render("{%- macro hi(a, b='y') -%}{{ a ~ b }}{%- endmacro -%}{{ hi('x') }}", USER) == "xy"
+    )
+    assert (
+        render(
+            "{% set ns = namespace(n=1) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}",
+            USER,
+        )
+        == "2"
+    )
     assert render("{{ messages|map(attribute='role')|join(', ') }}", SYSTEM, USER) == "system, user"
-    assert render("{{ (messages|selectattr('role', 'equalto', 'user')|list)[0].content }}", SYSTEM, USER) == "Hello"
-    assert render("{{ messages[::-1][0].content[1:] }}{{ messages[-1]['role'] in ['user'] }}", SYSTEM, USER) == "elloTrue"
-    assert render("{{ 'a</t>b'.split('</t>')[-1].lstrip('b') }}{{ '%s-%02d' % ('a', 7) }}{{ '{}!'.format(1) }}", USER) == "a-071!"
-    assert render("{{ {'b': 1, 'a': 2}|dictsort|first|first }}{{ 'x' * 3 }}{{ 7 // 2 }}", USER) == "axxx3"
-    assert render("{% for k, v in {'k': 'v'}.items() %}{{ loop.index }}{{ k }}{{ v }}{% endfor %}", USER) == "1kv"
-    assert render("{{ '  Hello '|trim|upper|replace('L', 'l') }}{{ 'a\nb'|indent(2) }}{{ [1, 2]|sum }}", USER) == "HEllOa\n  b3"
-    assert render("{{ 1.25|round(1) }}{{ 'the end'|title }}{{ '<&'|e }}{{ '<'|safe }}", USER) == "1.2The End&lt;&amp;<"
+    assert (
+        render(
+            "{{ (messages|selectattr('role', 'equalto', 'user')|list)[0].content }}", SYSTEM, USER
+        )
+        == "Hello"
+    )
+    assert (
+        render(
+            "{{ messages[::-1][0].content[1:] }}{{ messages[-1]['role'] in ['user'] }}",
+            SYSTEM,
+            USER,
+        )
+        == "elloTrue"
+    )
+    assert (
+        render(
+            "{{ 'a</t>b'.split('</t>')[-1].lstrip('b') }}{{ '%s-%02d' % ('a', 7) }}{{ '{}!'.format(1) }}",
+            USER,
+        )
+        == "a-071!"
+    )
+    assert (
+        render("{{ {'b': 1, 'a': 2}|dictsort|first|first }}{{ 'x' * 3 }}{{ 7 // 2 }}", USER)
+        == "axxx3"
+    )
+    assert (
+        render(
+            "{% for k, v in {'k': 'v'}.items() %}{{ loop.index }}{{ k }}{{ v }}{% endfor %}", USER
+        )
+        == "1kv"
+    )
+    assert (
+        render(
+            "{{ '  Hello '|trim|upper|replace('L', 'l') }}{{ 'a\nb'|indent(2) }}{{ [1, 2]|sum }}",
+            USER,
+        )
+        == "HEllOa\n  b3"
+    )
+    assert (
+        render("{{ 1.25|round(1) }}{{ 'the end'|title }}{{ '<&'|e }}{{ '<'|safe }}", USER)
+        == "1.2The End&lt;&amp;<"
+    )
 
 
 def test_local_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +148,9 @@ def test_local_time(monkeypatch: pytest.MonkeyPatch) -> None:
         time.tzset()
         try:
             shown = render("{{ strftime_now('%H:%M %z') }}", USER)
-            assert shown in {time.strftime("%H:%M %z", time.localtime(time.time() - ago)) for ago in (0, 5)}
+            assert shown in {
+                time.strftime("%H:%M %z", time.localtime(time.time() - ago)) for ago in (0, 5)
+            }
             assert shown.endswith(offset)
         finally:
             monkeypatch.undo()
@@ -108,7 +166,9 @@ def test_text_parts_are_joined() -> None:
 
 
 def test_system_text_is_folded_into_the_first_user_turn_and_that_is_said() -> None:
-    rendered = ChatTemplate(NO_SYSTEM).render([SYSTEM, USER, {"role": "assistant", "content": "Hi"}])
+    rendered = ChatTemplate(NO_SYSTEM).render(
+        [SYSTEM, USER, {"role": "assistant", "content": "Hi"}]
+    )
     assert rendered.text == "[user]Be brief.\n\nHello[assistant]Hi"
     assert rendered.notice is not None
     assert "system" in rendered.notice
@@ -127,12 +187,31 @@ def test_system_role_is_left_alone_where_the_template_knows_it() -> None:
 
 
 def test_a_refusal_is_the_requests_fault_and_says_why() -> None:
-    source = "{% if messages[0].role != 'user' %}{{ raise_exception('Start with the user') }}{% endif %}"
-    with pytest.raises(InvalidRequest, match="Start with the user") as caught:
-        render(source, {"role": "assistant", "content": "Hi"})
+    source = "{% if messages[0].content == 'no' %}{{ raise_exception('Not like this') }}{% endif %}"
+    with pytest.raises(InvalidRequest, match="Not like this") as caught:
+        render(source, {"role": "user", "content": "no"})
     assert caught.value.details["param"] == "messages"
-    with pytest.raises(InvalidRequest, match="Start with the user"):
-        render(source, SYSTEM, {"role": "assistant", "content": "Hi"})
+
+
+def test_folding_does_not_help_against_every_refusal() -> None:
+    source = (
+        "{% if messages[-1].role != 'user' %}{{ raise_exception('End with the user') }}{% endif %}"
+    )
+    with pytest.raises(InvalidRequest, match="End with the user"):
+        render(source, SYSTEM, USER, {"role": "assistant", "content": "Hi"})
+
+
+@pytest.mark.parametrize("role", [None, "", 7, "a b", "user<|im_end|>", "user\n", "x" * 65])
+def test_a_role_is_a_word(role: Any) -> None:
+    with pytest.raises(InvalidRequest, match="role") as caught:
+        render(PLAIN, USER, {"role": role, "content": "x"})
+    assert caught.value.details["param"] == "messages[1].role"
+
+
+@pytest.mark.parametrize("part", [{"type": "image_url", "image_url": {"url": "x"}}, 7])
+def test_only_text_is_read(part: Any) -> None:
+    with pytest.raises(InvalidRequest, match="reads only text"):
+        render(PLAIN, {"role": "user", "content": [part]})
 
 
 @pytest.mark.parametrize(
@@ -155,7 +234,10 @@ def test_tool_arguments_print_as_the_json_they_came_as() -> None:
     assert render(f"{{{{ {argument} }}}}", message) == '{"a":  "ü"}'
     assert render(f"{{{{ 'x' + {argument} + 'y' }}}}", message) == 'x{"a":  "ü"}y'
     assert render(f"{{{{ {argument}|tojson }}}}", message) == '{"a": "ü"}'
-    assert render(f"{{{{ {argument} is string }}}}{{{{ {argument} is mapping }}}}", message) == "FalseTrue"
+    assert (
+        render(f"{{{{ {argument} is string }}}}{{{{ {argument} is mapping }}}}", message)
+        == "FalseTrue"
+    )
 
 
 @pytest.mark.parametrize("arguments", ["not json", "[1]", "{" * 100_000])
@@ -170,7 +252,9 @@ def test_a_message_that_only_calls_tools_has_no_content() -> None:
     message = call("{}")
     assert render("{{ messages[0].content }}|{{ 'x' + messages[0].content }}", message) == "|x"
     assert render("{{ messages[0].content is none }}", message) == "True"
-    assert render("{{ messages[0].content.strip() }}|{{ messages[0].content|trim }}", message) == "|"
+    assert (
+        render("{{ messages[0].content.strip() }}|{{ messages[0].content|trim }}", message) == "|"
+    )
     without_key = {key: value for key, value in message.items() if key != "content"}
     assert render("{{ messages[0].content is none }}", without_key) == "True"
 
@@ -209,7 +293,9 @@ def test_a_failure_names_its_line() -> None:
         render("a\n\n{{ nope.x }}", USER)
 
 
-@pytest.mark.parametrize("source", ["{{ 1/0 }}", "{{ messages + 1 }}", "{{ 'a'|int // 0 }}", "{{ x() }}"])
+@pytest.mark.parametrize(
+    "source", ["{{ 1/0 }}", "{{ messages + 1 }}", "{{ 'a'|int // 0 }}", "{{ x() }}"]
+)
 def test_whatever_goes_wrong_inside_is_the_models_fault(source: str) -> None:
     with pytest.raises(ModelFormatError, match="template failed in line 1"):
         render(source, USER)
@@ -266,7 +352,9 @@ def test_a_template_that_does_not_like_the_trial_message_is_kept() -> None:
 
 
 def test_renderings_from_many_threads_do_not_mix() -> None:
-    template = ChatTemplate("{% set ns = namespace(t='') %}{% for m in messages %}{% set ns.t = ns.t ~ m.content %}{% endfor %}{{ ns.t }}")
+    template = ChatTemplate(
+        "{% set ns = namespace(t='') %}{% for m in messages %}{% set ns.t = ns.t ~ m.content %}{% endfor %}{{ ns.t }}"
+    )
     wrong: list[str] = []
 
     def work(letter: str) -> None:
