@@ -3,10 +3,12 @@
 import argparse
 import asyncio
 import dataclasses
+import sys
 
 from engine.cli.about import VERSION
 from engine.cli.setup import Context, ensure_a_model, prepare
 from engine.config import ServerSettings
+from engine.errors import SetupError
 from engine.hardware.probe import probe
 from engine.server.application import create_app
 from engine.server.run import serve
@@ -26,7 +28,10 @@ def run(args: argparse.Namespace) -> int:
     server = dataclasses.replace(
         context.settings.server, **{k: v for k, v in given.items() if v is not None}
     )
-    ensure_a_model(context)
+    try:
+        ensure_a_model(context)
+    except SetupError as error:
+        sys.stderr.write(f"{error}\n")  # a service without a model is still one: it can be added later
     model = getattr(args, "model", None)
     if model:
         context.library.get(model)  # a wrong name should fail now, not at the first request
