@@ -28,8 +28,8 @@ from engine.text.budget import Budget, LimitError
 
 MAX_SOURCE = 64_000
 """Characters of a template; the longest in use are near 17,000."""
-MAX_NODES = 15_000
-"""Of its syntax tree, which bounds the work of compiling; the largest in use have 2,000."""
+MAX_NODES = 6_000
+"""Of its syntax tree, which bounds the work of compiling; the largest in use have 1,300."""
 MAX_LOOP_DEPTH = 16
 """Loops inside loops; Python itself allows 20."""
 

