@@ -17,6 +17,7 @@ class AnswerView:
         self._tty = sys.stderr.isatty()
         self._status_shown = False
         self._in_reasoning = False
+        self._has_reasoning = False
         self._at_line_start = True
         self._sent_at = time.monotonic()
         self._first_at: float | None = None
@@ -58,7 +59,7 @@ class AnswerView:
         if not text:
             return
         if not self._in_reasoning:
-            self._in_reasoning = True
+            self._in_reasoning = self._has_reasoning = True
             sys.stderr.write(_DIM if self._tty else "")
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -90,7 +91,10 @@ class AnswerView:
         if pace is not None and pace.cache_n:
             facts.append(f"{pace.cache_n} of {usage.prompt_tokens} prompt tokens reused")
         if self._finished and self._finished.reason == "length":
-            facts.append("ended at the limit")
+            only_thought = self._has_reasoning and not self.content
+            facts.append(
+                "the limit came while it was thinking" if only_thought else "ended at the limit"
+            )
         line = " · ".join(facts)
         sys.stderr.write(f"{_DIM}{line}{_PLAIN}\n" if self._tty else f"{line}\n")
 

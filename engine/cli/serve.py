@@ -31,7 +31,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         ensure_a_model(context)
     except SetupError as error:
-        sys.stderr.write(f"{error}\n")  # a service without a model is still one: it can be added later
+        sys.stderr.write(
+            f"{error}\n"
+        )  # a service without a model is still one: it can be added later
     model = getattr(args, "model", None)
     if model:
         context.library.get(model)  # a wrong name should fail now, not at the first request

@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 
 _UNPREPARED = EngineError("The request could not be prepared.", hint="The log has the details.")
 
+_INTAKE_STACK_BYTES = 64 << 20
+
 ForLoop = Admitted | Abort | Exit
 
 
@@ -44,6 +46,8 @@ class Inbox:
     def start_intake(self, intake: Intake, request_abort: Callable[[], None]) -> None:
         """Start preparing requests; those that came during the load are waiting."""
         self._request_abort = request_abort
+        # llama.cpp splits text by recursion: 320 bytes of stack per character of a long equal run
+        threading.stack_size(_INTAKE_STACK_BYTES)
         threading.Thread(target=self._prepare, args=(intake,), name="intake", daemon=True).start()
 
     def first_load(self) -> Load:

@@ -7,6 +7,7 @@ so another version with another layout would not fail but corrupt. Hence the che
 
 import ctypes
 from collections import deque
+from typing import ClassVar
 
 import llama_cpp
 import llama_cpp.llama_cpp as lib
@@ -55,13 +56,16 @@ def check_version() -> None:
 
 
 class NativeLog:
-    """Keeps llama.cpp's last log lines, so that a failure has a reason. Process-wide, made once."""
+    """Keeps llama.cpp's last log lines, so that a failure has a reason. The latest one made listens."""
+
+    _callbacks: ClassVar[list[object]] = []
+    """The library keeps its pointer for ever, so none may be freed, whatever becomes of the object."""
 
     def __init__(self, keep_lines: int = 400) -> None:
         self._lines: deque[str] = deque(maxlen=keep_lines)
-        # The library keeps the pointer for ever: so must we keep the object.
-        self._callback = lib.llama_log_callback(self._on_line)
-        lib.llama_log_set(self._callback, ctypes.c_void_p(0))
+        callback = lib.llama_log_callback(self._on_line)
+        self._callbacks.append(callback)
+        lib.llama_log_set(callback, ctypes.c_void_p(0))
 
     def _on_line(self, level: int, text: bytes, _data: object) -> None:
         if level == _LEVEL_DEBUG:
