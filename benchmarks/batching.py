@@ -51,9 +51,10 @@ async def _together(service: Service, streams: int) -> dict[str, float]:
             "temperature": 0,
             "ignore_eos": True,
         }
-        times.extend([time.perf_counter() async for _ in service.stream(body)])
+        times.extend([time.perf_counter() async for _ in service.stream(client, body)])
 
-    await asyncio.gather(*(one(i) for i in range(streams)))
+    async with service.client() as client:
+        await asyncio.gather(*(one(i) for i in range(streams)))
     return {"rate": (streams * TOKENS - streams) / (max(times) - min(times))}
 
 

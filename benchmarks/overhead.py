@@ -169,13 +169,14 @@ def main() -> None:
 
 
 async def _through(service: Service, prompt: list[int], tokens: int) -> dict[str, float]:
-    started = time.perf_counter()
-    first = last = 0.0
     body = {"prompt": prompt, "max_tokens": tokens, "temperature": 0, "ignore_eos": True}
-    async for chunk in service.stream(body):
-        if chunk["choices"][0]["text"]:
-            last = time.perf_counter()
-            first = first or last
+    first = last = 0.0
+    async with service.client() as client:
+        started = time.perf_counter()
+        async for chunk in service.stream(client, body):
+            if chunk["choices"][0]["text"]:
+                last = time.perf_counter()
+                first = first or last
     return {"first_s": first - started, "rate": (tokens - 1) / (last - first)}
 
 

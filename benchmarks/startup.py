@@ -51,8 +51,9 @@ def _cpu(process: psutil.Process) -> float:
 
 
 async def _one_answer(service: Service) -> None:
-    async for _ in service.stream({"prompt": "Hello", "max_tokens": 8, "temperature": 0}):
-        pass
+    async with service.client() as client:
+        async for _ in service.stream(client, {"prompt": "Hello", "max_tokens": 8}):
+            pass
 
 
 if __name__ == "__main__":

@@ -102,17 +102,15 @@ class _Talk:
         while True:
             try:
                 line = input("> ")
+                if line.strip():
+                    self._ask(line)
+            except EngineError as error:
+                sys.stderr.write(f"{error}\n")
             except EOFError:
                 sys.stderr.write("\n")
                 return 0
             except KeyboardInterrupt:
-                sys.stderr.write("\n")  # gives up the line, not the program
-                continue
-            if line.strip():
-                try:
-                    self._ask(line)
-                except EngineError as error:
-                    sys.stderr.write(f"{error}\n")
+                sys.stderr.write("\n")  # gives up the line or the answer, never the program
 
     def _ask(self, prompt: str) -> bool:
         """Show an answer and keep what came of it, also if it was stopped or broke off."""

@@ -37,11 +37,13 @@ class LoopThread:
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Wait for a coroutine; Ctrl-C cancels it, waits for its end and is raised again."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        future = None
         try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
             return future.result()
         except KeyboardInterrupt:
-            future.cancel()
+            if future is not None:
+                future.cancel()
             barrier = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
             barrier.result()
             raise

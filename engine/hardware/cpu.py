@@ -96,7 +96,7 @@ def read_cpu(
     """
     machine = platform.machine().lower()
     if not (root / "sys/devices/system/cpu").is_dir():
-        return _read_elsewhere(machine, quota)
+        return _read_elsewhere(machine, quota, allowed)
     info = _cpuinfo(root)
     online = _cpu_list(read(root / "sys/devices/system/cpu/online")) or frozenset({0})
     ours = frozenset(os.sched_getaffinity(0) if allowed is None else allowed) & online or online
@@ -117,9 +117,13 @@ def read_cpu(
     )
 
 
-def _read_elsewhere(machine: str, quota: float | None) -> Cpu:
+def _read_elsewhere(machine: str, quota: float | None, allowed: Iterable[int] | None) -> Cpu:
+    """Without /sys: other systems, and containers that hide it."""
     logical = psutil.cpu_count(logical=True) or 1
     physical = psutil.cpu_count(logical=False) or logical
+    if allowed is None and hasattr(os, "sched_getaffinity"):
+        allowed = os.sched_getaffinity(0)
+    ours = logical if allowed is None else min(logical, max(1, len(set(allowed))))
     # Every 64-bit ARM Mac has both; other systems do not tell without native calls.
     apple = platform.system() == "Darwin" and machine == "arm64"
     return Cpu(
@@ -128,8 +132,8 @@ def _read_elsewhere(machine: str, quota: float | None) -> Cpu:
         logical_cpus=logical,
         physical_cores=physical,
         performance_cores=None,
-        allowed_cpus=logical,
-        allowed_cores=physical,
+        allowed_cpus=ours,
+        allowed_cores=min(physical, ours),
         quota=quota,
         features=frozenset({"neon", "dotprod"}) if apple else None,
     )

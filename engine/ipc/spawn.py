@@ -20,6 +20,7 @@ async def spawn_module(
     path = os.environ.get("PYTHONPATH")
     return await asyncio.create_subprocess_exec(
         sys.executable,
+        "-P",  # a folder named `engine` where we were started must not shadow ours
         "-m",
         module,
         *arguments,

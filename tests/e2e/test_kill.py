@@ -72,9 +72,9 @@ def test_answers_are_token_identical_whenever_the_worker_is_killed(service: Fake
         assert len(truth) == 100
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(ask, service, seed=seed)
-            for _ in range(2):
-                # an answer takes 0.5 s, a load 0.4 s: the moments fall into all phases
-                pause.wait(random_moments.uniform(0.0, 0.6))
+            # one kill while it reads or writes (an answer takes 0.5 s), one in the load that follows
+            for latest in (0.4, 0.2):
+                pause.wait(random_moments.uniform(0.0, latest))
                 state = service.state()
                 if not answer.done() and kill_worker(service):
                     phases[state] += 1
@@ -89,9 +89,9 @@ def test_answers_are_token_identical_whenever_the_worker_is_killed(service: Fake
         if phases.total() >= NUM_KILLS:
             break
     assert phases.total() >= NUM_KILLS
-    assert phases["ready"] >= 3
-    assert phases["loading"] >= 3
-    assert num_ended <= 3
+    assert phases["ready"] > 0
+    assert phases["loading"] > 0
+    assert num_ended < NUM_KILLS / 4
 
 
 def test_several_answers_at_once_survive_the_same_kill(service: FakeService) -> None:

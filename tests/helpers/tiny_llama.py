@@ -27,7 +27,11 @@ def _byte_tokens() -> list[str]:
 
 
 def write_tiny_llama(
-    path: Path, *, chat_template: str | None = CHATML, architecture: str = "llama", n_ctx: int = 512
+    path: Path,
+    *,
+    chat_template: str | None = CHATML,
+    architecture: str = "llama",
+    n_ctx: int = 512,
 ) -> Path:
     """Write the model; the same bytes every time."""
     tokens = [*_byte_tokens(), *CONTROL]
