@@ -73,6 +73,16 @@ class ContextOverflow(InvalidRequest):
 
     code = "context_length_exceeded"
 
+    @property
+    def prompt_tokens(self) -> int:
+        """What was sent."""
+        return int(self.details.get("prompt_tokens", 0))
+
+    @property
+    def limit(self) -> int:
+        """What the context holds."""
+        return int(self.details.get("limit", 0))
+
 
 class AccessDenied(EngineError):
     """Missing or wrong key, or a Host or Origin that is not ours. Details: status."""

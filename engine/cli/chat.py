@@ -11,13 +11,14 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from engine.api.requests import ChatRequest, Message
+from engine.api.requests import ChatRequest
 from engine.cli.about import VERSION
 from engine.cli.answer_view import AnswerView
+from engine.cli.conversation import Conversation
 from engine.cli.loop_thread import LoopThread
 from engine.cli.setup import Context, ensure_a_model, prepare
 from engine.client.client import Client
-from engine.errors import EngineError, InvalidRequest
+from engine.errors import ContextOverflow, EngineError, InvalidRequest
 from engine.hardware.probe import probe
 from engine.server.application import create_app
 from engine.server.run import running
@@ -79,7 +80,7 @@ def _choose_model(context: Context, wanted: str | None) -> str:
 
 
 class _Talk:
-    """The conversation so far."""
+    """The terminal's side of a conversation."""
 
     def __init__(
         self, loop: LoopThread, client: Client, args: argparse.Namespace, model: str
@@ -88,8 +89,7 @@ class _Talk:
         self._client = client
         self._args = args
         self._model = model
-        system = getattr(args, "system", None)
-        self._messages = [Message("system", system)] if system else []
+        self._conversation = Conversation(getattr(args, "system", None))
 
     def ask_once(self, prompt: str) -> int:
         """One question; the exit code says whether the answer is whole."""
@@ -113,8 +113,22 @@ class _Talk:
                 sys.stderr.write("\n")  # gives up the line or the answer, never the program
 
     def _ask(self, prompt: str) -> bool:
-        """Show an answer and keep what came of it, also if it was stopped or broke off."""
-        self._messages.append(Message("user", prompt))
+        """Show an answer; False when it was stopped. A full context forgets the oldest exchanges."""
+        self._conversation.ask(prompt)
+        while True:
+            try:
+                return self._answer()
+            except ContextOverflow as error:
+                forgotten = self._conversation.shrink(error.prompt_tokens, error.limit)
+                if not forgotten:
+                    self._conversation.take_back()
+                    raise
+                sys.stderr.write(
+                    f"The context is full: the oldest {forgotten} exchanges are left out.\n"
+                )
+
+    def _answer(self) -> bool:
+        """Show one answer and keep what came of it, also if it was stopped or broke off."""
         view = AnswerView()
         try:
             self._loop.run(self._stream(view))
@@ -122,14 +136,13 @@ class _Talk:
             return False
         finally:
             view.end()
-            if view.content:
-                self._messages.append(Message("assistant", view.content))
+            self._conversation.answer(view.content)
         return True
 
     async def _stream(self, view: AnswerView) -> None:
         args = self._args
         request = ChatRequest(
-            messages=self._messages,
+            messages=self._conversation.messages,
             model=self._model,
             max_tokens=getattr(args, "max_tokens", None),
             temperature=getattr(args, "temperature", None),

@@ -8,12 +8,11 @@ from typing import Any
 from engine.cli.about import VERSION, package_version
 from engine.cli.setup import Context, prepare
 from engine.errors import EngineError
-from engine.hardware.facts import facts_from_gguf
-from engine.hardware.plan import InstalledParts, Wishes, make_plan
 from engine.hardware.probe import Hardware, probe
 from engine.hardware.report import as_json, plan_as_json, report
 from engine.hardware.units import gigabytes
 from engine.hub.library import LibraryModel
+from engine.supervisor.planning import plan_model
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,19 +54,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _plan(context: Context, hardware: Hardware, model: LibraryModel) -> dict[str, Any]:
-    settings = context.settings.models
-    wishes = Wishes(
-        backend=settings.backend or None,
-        context=settings.context or None,
-        num_sequences=settings.num_sequences,
-        decode_threads=settings.threads or None,
-        prefill_threads=settings.threads or None,
-    )
     try:
-        model.ensure_usable()
-        assert model.header is not None
-        facts = facts_from_gguf(model.header.metadata, model.size_bytes)
-        return plan_as_json(make_plan(hardware, facts, InstalledParts(), wishes))
+        return plan_as_json(plan_model(model, hardware, context.settings.models))
     except EngineError as error:
         return {"problem": str(error)}
 

@@ -5,7 +5,6 @@ Zone: service process, event loop; implements `engine.supervisor.answer.Engine`.
 """
 
 import asyncio
-import dataclasses
 import logging
 import os
 import uuid
@@ -20,8 +19,7 @@ from engine import aio
 from engine.config import ModelSettings
 from engine.errors import InvalidRequest, ModelNotFound, OutOfMemory, ServiceUnavailable
 from engine.formats.filenames import printable
-from engine.hardware.facts import facts_from_gguf
-from engine.hardware.plan import InstalledParts, Plan, Wishes, make_plan
+from engine.hardware.plan import Plan
 from engine.hardware.probe import Hardware
 from engine.hardware.report import as_json, plan_as_json
 from engine.hub.library import Library, LibraryModel
@@ -29,6 +27,7 @@ from engine.ipc.messages import Load
 from engine.supervisor.answer import Answer, AnswerRequest, ModelStatus
 from engine.supervisor.eviction import Resident, choose_victims
 from engine.supervisor.host import Launch, ModelHost
+from engine.supervisor.planning import plan_model
 from engine.supervisor.process import Worker, WorkerProcess
 from engine.supervisor.running import RunningAnswer
 
@@ -114,9 +113,8 @@ class Supervisor:
         """See Engine."""
         entry = await self._find(model)
         hardware = await asyncio.to_thread(self._probe)
-        return plan_as_json(
-            self._make_plan(entry, hardware, freed_bytes=self._idle_bytes(entry.id))
-        )
+        freed = self._idle_bytes(entry.id)
+        return plan_as_json(plan_model(entry, hardware, self._settings, freed_bytes=freed))
 
     async def close(self) -> None:
         """End all answers with a clear error, and all workers."""
@@ -194,7 +192,6 @@ class Supervisor:
 
     async def _prepare(self, model: str) -> Load:
         entry = await self._find(model)
-        entry.ensure_usable()
         plan = await self._make_room(entry)
         self._plans[entry.id] = plan
         for reason in plan.reasons:
@@ -215,7 +212,9 @@ class Supervisor:
             self._became_idle.clear()
             hardware = await asyncio.to_thread(self._probe)
             try:
-                plan = self._make_plan(entry, hardware, freed_bytes=self._idle_bytes(entry.id))
+                plan = plan_model(
+                    entry, hardware, self._settings, freed_bytes=self._idle_bytes(entry.id)
+                )
             except OutOfMemory:
                 if not any(h.busy and h.model != entry.id for h in self._hosts.values()):
                     raise
@@ -227,19 +226,6 @@ class Supervisor:
                 await self._hosts[victim].stop()
             return plan
 
-    def _make_plan(self, entry: LibraryModel, hardware: Hardware, *, freed_bytes: int) -> Plan:
-        assert entry.header is not None
-        settings = self._settings
-        wishes = Wishes(
-            context=settings.context or None,
-            decode_threads=settings.threads or None,
-            prefill_threads=settings.threads or None,
-            num_sequences=settings.num_sequences,
-            backend=settings.backend or None,
-        )
-        facts = facts_from_gguf(entry.header.metadata, entry.size_bytes)
-        return make_plan(_with_freed(hardware, freed_bytes), facts, InstalledParts(), wishes)
-
     def _idle(self, other_than: str) -> list[Resident]:
         return [
             Resident(host.model, _resident_bytes(host), host.idle_since)
@@ -249,17 +235,6 @@ class Supervisor:
 
     def _idle_bytes(self, other_than: str) -> int:
         return sum(resident.resident_bytes for resident in self._idle(other_than))
-
-
-def _with_freed(hardware: Hardware, freed_bytes: int) -> Hardware:
-    """The machine as it would be with that much less in use."""
-    memory = hardware.memory
-    freed = dataclasses.replace(
-        memory,
-        available=memory.available + freed_bytes,
-        used_of_limit=memory.used_of_limit - freed_bytes,
-    )
-    return dataclasses.replace(hardware, memory=freed)
 
 
 def _resident_bytes(host: ModelHost) -> int:

@@ -89,7 +89,9 @@ def test_a_conversation(terminal: Terminal) -> None:
 
 def test_ctrl_c_stops_the_answer_and_not_the_program(terminal: Terminal) -> None:
     terminal.until("> ")
-    terminal.type("a line that is given up\x03")
+    terminal.type("a line that is given up")
+    terminal.until("given up")  # readline loses a Ctrl-C that comes while it takes keys
+    terminal.type("\x03")
     terminal.until("> ")
     for _ in range(50):  # the model's noise may hold an end token
         terminal.type("Hello\n")
@@ -97,8 +99,27 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(terminal: Terminal) -> None
         if terminal.in_mid_answer():
             break
         terminal.until("> ")
-    terminal.type("\x03")
     terminal.screen = ""
+    terminal.type("\x03")
+    terminal.until("> ")
+    terminal.type("\x04")
+    assert terminal.process.wait(15) == 0
+
+
+@pytest.mark.parametrize(
+    "terminal", [("--context", "256", "chat", "--max-tokens", "10")], indirect=True
+)
+def test_a_full_context_forgets_the_oldest_exchanges_and_says_so(terminal: Terminal) -> None:
+    for _ in range(4):
+        terminal.until("> ")
+        terminal.type("word " * 12 + "\n")
+        terminal.until("first after")
+    terminal.until("> ")
+    terminal.type("x" * 400 + "\n")
+    terminal.until("The prompt has")
+    terminal.until("> ")
+    terminal.type("short\n")
+    terminal.until("first after")
     terminal.until("> ")
     terminal.type("\x04")
     assert terminal.process.wait(15) == 0
