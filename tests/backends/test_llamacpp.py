@@ -1,14 +1,18 @@
 """llama.cpp against the conformance suite: a tiny F32 llama, where noise is small enough to see faults."""
 
+import ctypes
 from collections.abc import Iterator
 from pathlib import Path
 
+import llama_cpp
 import numpy as np
 import pytest
 
 from engine.backends.base import SeqId
+from engine.backends.llamacpp import native
 from engine.backends.llamacpp.backend import LlamaBackend
 from engine.backends.llamacpp.opener import open_llamacpp
+from engine.errors import SetupError
 from tests.backends.conformance import TEXT, BackendConformance, feed
 
 
@@ -63,3 +67,21 @@ class TestTinyLlama(BackendConformance):
         assert report.kv_cache == pytest.approx(2 * 2 * 32 * 2 * 256, rel=0.2)
         assert report.compute > 0
         assert report.weights > 300_000
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "word"),
+    [
+        ("__version__", "0.9.9", "0.9.9"),
+        ("llama_batch", ctypes.c_int, "llama_batch"),
+        ("llama_context_default_params", llama_cpp.llama_model_default_params, "n_ctx"),
+    ],
+)
+def test_another_library_than_the_expected_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: object, word: str
+) -> None:
+    native.check_version()
+    monkeypatch.setattr(llama_cpp if name == "__version__" else native.lib, name, value)
+    with pytest.raises(SetupError, match=word) as caught:
+        native.check_version()
+    assert "installer" in caught.value.hint
