@@ -29,7 +29,7 @@ def prepare(args: argparse.Namespace) -> Context:
     Raises:
         SetupError: a setting is wrong.
     """
-    quiet = logging.INFO if args.serve else logging.WARNING
+    quiet = logging.INFO if args.serve else logging.ERROR  # errors reach the terminal as sentences
     logs.setup(logging.DEBUG if args.verbose else quiet)
     paths = Paths.find(args.data_dir)
     settings = load_settings(paths.settings)
