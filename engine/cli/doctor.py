@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
     lines = report(hardware)
     lines.append(("Software", ", ".join(f"{name} {value}" for name, value in software.items())))
     lines.append(("Models in", str(context.library.folder)))
+    lines.append(("Settings", str(context.paths.settings)))
     width = max(len(label) for label, _ in lines)
     for label, value in lines:
         print(f"{label:<{width}}  {value}")
