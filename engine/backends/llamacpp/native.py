@@ -45,8 +45,8 @@ def check_version() -> None:
     if not problem:
         defaults = lib.llama_context_default_params()
         for name, value in _CONTEXT_DEFAULTS.items():
-            if (actual := getattr(defaults, name, None)) != value:
-                problem = f"the library's default for {name} is {actual} instead of {value}"
+            if (found := getattr(defaults, name, None)) != value:
+                problem = f"the library's default for {name} is {found} instead of {value}"
                 break
     if problem:
         raise SetupError(
