@@ -85,6 +85,8 @@ class ChatRequest(Generation, kw_only=True, omit_defaults=True):
     tool_choice: Any = None
     chat_template_kwargs: dict[str, Any] | None = None
     """Variables for the model's chat template, such as `enable_thinking`."""
+    continue_final_message: bool | None = None
+    """The last message is the assistant's and unfinished: go on with it."""
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
 

@@ -33,6 +33,11 @@ def parse_chat(body: bytes) -> ChatRequest:
         _check_message(message, f"messages[{index}]")
     for index, tool in enumerate(request.tools or ()):
         _check_tool(tool, f"tools[{index}]")
+    last = request.messages[-1]
+    if request.continue_final_message and (last.role != "assistant" or last.tool_calls):
+        raise _invalid(
+            "continue_final_message", "needs a last message that is the assistant's text"
+        )
     if request.top_logprobs and not request.logprobs:
         raise _invalid("top_logprobs", "needs logprobs to be true")
     _refuse(

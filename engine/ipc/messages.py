@@ -21,6 +21,8 @@ class ChatPrompt(Message, frozen=True):
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] | None = None
     template_args: dict[str, Any] = {}
+    continue_final: bool = False
+    """The last message is an unfinished answer to go on with."""
 
 
 class TextPrompt(Message, frozen=True):

@@ -41,6 +41,7 @@ async def chat_completions(request: Request) -> Response:
         messages=template_messages(wanted),
         tools=None if wanted.tool_choice == "none" else wanted.tools,
         template_args=wanted.chat_template_kwargs or {},
+        continue_final=bool(wanted.continue_final_message),
     )
     return _reply(request, wanted, prompt, ChatShape)
 

@@ -16,6 +16,7 @@ from engine.text.template import RESERVED, ChatTemplate
 from engine.text.tokenizer import Tokenizer
 
 _THINK = "<think>"
+_THOUGHT_END = "</think>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,21 @@ def encode_chat(
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any]] | None = None,
     template_args: Mapping[str, Any] | None = None,
+    *,
+    continue_final: bool = False,
 ) -> ChatPromptTokens:
     """Render messages and tokenize them.
+
+    With `continue_final` the last message is an unfinished answer: it follows the opened turn as
+    plain text, so that the model goes on where it stopped.
 
     Raises:
         InvalidRequest: the template refuses the messages, or an argument has a name of its own.
         ModelFormatError: the template is broken.
     """
+    if continue_final:
+        begun = encode_chat(tokenizer, template, messages[:-1], tools, template_args)
+        return _continued(tokenizer, begun, messages[-1])
     args = dict(template_args or {})
     for name in args:
         if name in RESERVED:
@@ -67,6 +76,23 @@ def encode_chat(
         reasoning_prefilled=_opens_thought(rendered.text, prepared),
         notice=rendered.notice,
     )
+
+
+def _continued(
+    tokenizer: Tokenizer, begun: ChatPromptTokens, answer: Mapping[str, Any]
+) -> ChatPromptTokens:
+    """The opened turn with what was already thought and said."""
+    content = str(answer.get("content") or "")
+    thought = str(answer.get("reasoning_content") or "")
+    text = content
+    if thought:
+        opening = "" if begun.reasoning_prefilled else _THINK + "\n"
+        text = opening + thought + (f"\n{_THOUGHT_END}\n\n{content}" if content else "")
+    elif begun.reasoning_prefilled and content:
+        text = f"{_THOUGHT_END}\n\n{content}"
+    more = tokenizer.encode(text, add_special=False, parse_special=False) if text else []
+    inside = not content and (bool(thought) or begun.reasoning_prefilled)
+    return ChatPromptTokens([*begun.tokens, *more], inside, begun.notice)
 
 
 def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:

@@ -88,6 +88,7 @@ class Intake:
                 prompt.messages,
                 tools=prompt.tools,
                 template_args=prompt.template_args,
+                continue_final=prompt.continue_final,
             )
             notices = (self._template_notice, encoded.notice or "")
             self._template_notice = ""

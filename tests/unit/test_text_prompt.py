@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from engine.backends.fake import FakeTokenizer
 from engine.errors import InvalidRequest
 from engine.text.prompt import encode_chat, encode_text
 from engine.text.template import CHATML, ChatTemplate
@@ -265,3 +266,21 @@ def test_endlessly_nested_data_is_refused() -> None:
         nested = [nested]
     with pytest.raises(InvalidRequest, match="nested"):
         encode_chat(LETTERS, CHAT, user("x"), tools=[{"a": nested}])
+
+
+def test_an_unfinished_answer_is_gone_on_with_as_plain_text() -> None:
+    tokenizer = FakeTokenizer()
+    template = ChatTemplate(tokenizer.chat_template or "")
+    question = [{"role": "user", "content": "hi"}]
+    opened = encode_chat(tokenizer, template, question).tokens
+
+    def continued(**answer: str) -> tuple[str, bool]:
+        messages = [*question, {"role": "assistant", **answer}]
+        encoded = encode_chat(tokenizer, template, messages, continue_final=True)
+        assert encoded.tokens[: len(opened)] == opened
+        return bytes(encoded.tokens[len(opened) :]).decode(), encoded.reasoning_prefilled
+
+    assert continued(content="Once upon") == ("Once upon", False)
+    assert continued(content="<|im_end|>") == ("<|im_end|>", False)
+    assert continued(content="", reasoning_content="hm") == ("<think>\nhm", True)
+    assert continued(content="So", reasoning_content="hm") == ("<think>\nhm\n</think>\n\nSo", False)
