@@ -16,6 +16,7 @@ import msgspec
 from engine.errors import SetupError
 from engine.types import SamplingParams
 
+VERSION = "0.1.0"
 ENVIRONMENT_PREFIX = "INGLENOOK_"
 
 

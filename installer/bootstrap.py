@@ -10,6 +10,7 @@ from pathlib import Path
 from installer import layout, stamp
 
 _STOPPED = 130
+_HEADLESS = {"chat", "models", "doctor", "--serve", "--version", "--help", "-h"}
 
 
 def main(argv: list[str]) -> int:
@@ -28,10 +29,22 @@ def main(argv: list[str]) -> int:
         if command == "test":
             parts = [stamp.BASE, stamp.TEST, stamp.QT]
             return _test(rest, venv) if _ready(parts, venv) else 1
-        return _run(venv, ["-P", "-m", "app", *argv]) if _ready([stamp.BASE], venv) else 1
+        return _run(venv, ["-P", "-m", "app", *argv]) if _ready(_parts(argv), venv) else 1
     except KeyboardInterrupt:
         sys.stderr.write("\nStopped. Start again to go on; what was finished is kept.\n")
         return _STOPPED
+
+
+def _parts(argv: list[str]) -> list[str]:
+    """Without a command, and with a display, the app opens its window: only then Qt's libraries are needed."""
+    if _HEADLESS & set(argv):
+        return [stamp.BASE]
+    if os.environ.get("DISPLAY"):
+        return [stamp.BASE, stamp.QT, stamp.X11]
+    elsewhere = sys.platform != "linux"
+    if elsewhere or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("QT_QPA_PLATFORM"):
+        return [stamp.BASE, stamp.QT]
+    return [stamp.BASE]
 
 
 def _ready(parts: list[str], venv: Path) -> bool:

@@ -29,6 +29,14 @@ QT_LIBRARIES = {
     "libxkbcommon.so.0": "libxkbcommon0",
     "libbrotlidec.so.1": "libbrotli1",
 }
+X11_LIBRARIES = {
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb-icccm.so.4": "libxcb-icccm4",
+    "libxcb-keysyms.so.1": "libxcb-keysyms1",
+    "libxcb-shape.so.0": "libxcb-shape0",
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+}
+"""Only for a window on an X display."""
 CJK_FONT = "fonts-wqy-microhei"  # 2 MB, simplified and traditional; Noto's is 56 MB
 _CJK_NAMES = ("cjk", "wqy", "droidsansfallback", "sourcehan", "uming", "ukai", "ipag", "vlgothic")
 _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
@@ -57,9 +65,10 @@ def needs(parts: Iterable[str]) -> list[Need]:
             Need("libgomp1", lambda: loads("libgomp.so.1")),
         ]
     if stamp.QT in parts:
+        libraries = QT_LIBRARIES | (X11_LIBRARIES if stamp.X11 in parts else {})
         found += [
             Need(package, lambda name=library: loads(name))  # type: ignore[misc]
-            for library, package in QT_LIBRARIES.items()
+            for library, package in libraries.items()
         ]
         found.append(Need(CJK_FONT, has_cjk_font, optional=True))
     return found

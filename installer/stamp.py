@@ -15,6 +15,8 @@ TEST = "test"
 """What checks and tests need."""
 QT = "qt"
 """The system libraries under Qt; no Python package of its own."""
+X11 = "x11"
+"""Those that a window on an X display needs besides."""
 
 _UNFINISHED = "unfinished"
 

@@ -42,6 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--allow-origin", action="append", metavar="URL", help="let this web page use the API"
     )
+    serve.add_argument("--owner-pipe", action="store_true", help=argparse.SUPPRESS)
     both = parser.add_argument_group("with --serve and chat")
     _add_model_options(both)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)

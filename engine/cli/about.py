@@ -3,7 +3,7 @@
 import argparse
 from importlib.metadata import PackageNotFoundError, version
 
-VERSION = "0.1.0"
+from engine.config import VERSION
 
 
 def print_version(args: argparse.Namespace) -> int:

@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from engine.api.requests import ChatRequest
-from engine.cli.about import VERSION
 from engine.cli.answer_view import AnswerView
 from engine.cli.conversation import Conversation
 from engine.cli.loop_thread import LoopThread
 from engine.cli.setup import Context, ensure_a_model, prepare
 from engine.client.client import Client
+from engine.config import VERSION
 from engine.errors import ContextOverflow, EngineError, InvalidRequest
 from engine.hardware.probe import probe
 from engine.server.application import create_app

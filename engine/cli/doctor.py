@@ -5,8 +5,9 @@ import json
 import platform
 from typing import Any
 
-from engine.cli.about import VERSION, package_version
+from engine.cli.about import package_version
 from engine.cli.setup import Context, prepare
+from engine.config import VERSION
 from engine.errors import EngineError
 from engine.hardware.probe import Hardware, probe
 from engine.hardware.report import as_json, plan_as_json, report

@@ -4,19 +4,30 @@ Zone: any event loop; one client for each loop. Used by the desktop and by the t
 Neighbours: `engine.client.stream`, `engine.api.requests`.
 """
 
+from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx2
 import msgspec
 
+from engine.api import sse
+from engine.api.failure import from_body
 from engine.api.loopback import is_loopback
-from engine.api.models import ModelInfo, ModelList
+from engine.api.models import (
+    Change,
+    ModelDetails,
+    ModelInfo,
+    ModelList,
+    ModelPath,
+    Removed,
+    StarterInfo,
+)
 from engine.api.requests import ChatRequest, ModelName, StreamOptions
 from engine.api.wire import to_json
 from engine.client.failure import checked, lost
 from engine.client.stream import ChatStream
-from engine.errors import EngineError
+from engine.errors import EngineError, ServiceUnavailable
 
 T = TypeVar("T")
 CONNECT_SECONDS = 5.0
@@ -73,9 +84,66 @@ class Client:
         reply = await self._get("/api/version", dict[str, str])
         return reply.get("version", "")
 
+    async def activity(self) -> int:
+        """How many answers run now, for all clients together."""
+        return (await self._get("/api/activity", dict[str, int])).get("running_answers", 0)
+
     async def models(self) -> list[ModelInfo]:
-        """The library, sorted by id."""
-        return (await self._get("/api/models", ModelList)).models
+        """The models, sorted by id."""
+        return (await self.library()).models
+
+    async def library(self) -> ModelList:
+        """The models, sorted by id, and what the user should know about the library itself."""
+        return await self._get("/api/models", ModelList)
+
+    async def details(self, model: str) -> ModelDetails:
+        """What a model's file says about itself, and how it would run here."""
+        return await self._get("/api/models/details", ModelDetails, {"model": model})
+
+    async def add(self, path: str) -> ModelInfo:
+        """Make a file known to the library; `path` is absolute, on the service's machine."""
+        return await self._post("/api/models/add", ModelPath(path), ModelInfo)
+
+    async def remove(self, model: str) -> Removed:
+        """Unload a model and take it out of the library; its file goes to the trash at most."""
+        return await self._post("/api/models/remove", ModelName(model), Removed)
+
+    async def starter(self) -> StarterInfo:
+        """Is the starter model there, or on its way?"""
+        return await self._get("/api/models/starter", StarterInfo)
+
+    async def start_starter(self) -> StarterInfo:
+        """Begin to fetch the starter model; does nothing where it is on its way."""
+        return await self._post("/api/models/starter", _Nothing(), StarterInfo)
+
+    async def cancel_starter(self) -> StarterInfo:
+        """Stop fetching the starter model, and forget a failure."""
+        return await self._post("/api/models/starter/cancel", _Nothing(), StarterInfo)
+
+    async def changes(self) -> AsyncGenerator[None, None]:
+        """One item at once, then one whenever `library` or `starter` would tell something new.
+
+        Several changes may be one item. Never ends by itself; the connection closes with the
+        iterator: cancel the task, or use `contextlib.aclosing`.
+        """
+        request = self._http.build_request("GET", "/api/events")
+        response: httpx2.Response | None = None
+        try:
+            response = await self._http.send(request, stream=True)
+            await checked(response)
+            decoder = sse.Decoder()
+            async for chunk in response.aiter_bytes():
+                for data in decoder.feed(chunk):
+                    change = _decoded(data.encode(), Change)
+                    if change.error is not None:
+                        raise from_body({"error": change.error})
+                    yield
+        except httpx2.TransportError as error:
+            raise lost(request, error) from error
+        finally:
+            if response is not None:
+                await response.aclose()
+        raise ServiceUnavailable("The service closed the connection.", hint="Try again.")
 
     async def load(self, model: str) -> ModelInfo:
         """Load a model; returns when it is ready. Cancelling does not stop the load."""
@@ -119,8 +187,16 @@ class Client:
         except httpx2.TransportError as error:
             raise lost(request, error) from error
         await checked(response)
-        try:
-            return msgspec.json.decode(response.content, type=kind)
-        except msgspec.MsgspecError as error:
-            message = "The service sent a reply that this version does not understand."
-            raise EngineError(message, hint="Is it an Inglenook of the same version?") from error
+        return _decoded(response.content, kind)
+
+
+class _Nothing(msgspec.Struct):
+    """The body of a POST that needs none."""
+
+
+def _decoded(data: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.MsgspecError as error:
+        message = "The service sent a reply that this version does not understand."
+        raise EngineError(message, hint="Is it an Inglenook of the same version?") from error

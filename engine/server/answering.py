@@ -49,7 +49,7 @@ class WholeAnswer(Response):
         """Run the request, then reply. Errors are left to the app's handlers."""
         headers: dict[str, str] = {}
         async with (
-            self._service.answers.interruptible(receive),
+            self._service.answers.interruptible(receive, is_answer=True),
             self._service.engine.answer(self._model, self._request) as answer,
         ):
             headers[REQUEST_ID] = answer.request_id
@@ -91,7 +91,7 @@ class StreamedAnswer(Response):
         del scope
         outbox = Outbox(send, ping_seconds=self._service.ping_seconds)
         try:
-            async with self._service.answers.interruptible(receive):
+            async with self._service.answers.interruptible(receive, is_answer=True):
                 await self._run(outbox)
         except ClientDisconnect:
             outbox.abandon()

@@ -23,17 +23,29 @@ class Answers:
         self._running: set[Interruption] = set()
         self._ended: EngineError | None = None
 
-    def interruptible(self, receive: Receive | None) -> "Interruption":
+    def interruptible(self, receive: Receive | None, *, is_answer: bool = False) -> "Interruption":
         """A context for the current task.
 
         Args:
             receive: watched for a disconnect, after the body was read; None watches nothing.
+            is_answer: counts in `count`.
 
         Raises:
             ClientDisconnect: on leaving, when the client was gone first.
             EngineError: on entering or leaving, when `end_all` came first.
         """
-        return Interruption(self._running, self._ended, receive)
+        return Interruption(self._running, self._ended, receive, is_answer=is_answer)
+
+    @property
+    def count(self) -> int:
+        """How many answers run now; other things that can be interrupted do not count."""
+        return sum(interruption.is_answer for interruption in self._running)
+
+    def end_others(self, reason: EngineError) -> None:
+        """End what runs and is no answer: nobody should wait for an event stream."""
+        for interruption in list(self._running):
+            if not interruption.is_answer:
+                interruption.cut(reason)
 
     def end_all(self, reason: EngineError) -> None:
         """End what runs, and what comes later, with `reason`."""
@@ -46,8 +58,14 @@ class Interruption:
     """One running answer, as seen by those who may end it."""
 
     def __init__(
-        self, running: "set[Interruption]", ended: EngineError | None, receive: Receive | None
+        self,
+        running: "set[Interruption]",
+        ended: EngineError | None,
+        receive: Receive | None,
+        *,
+        is_answer: bool,
     ) -> None:
+        self.is_answer = is_answer
         self._running = running
         self._ended = ended
         self._receive = receive

@@ -30,21 +30,23 @@ async def serve(
     port: int = 0,
     *,
     on_ready: Callable[[str], None] | None = None,
+    stop: asyncio.Event | None = None,
     grace_seconds: float = GRACE_SECONDS,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; a second one ends running answers at once.
+    """Serve until SIGTERM, SIGINT or `stop`; a signal after that ends running answers at once.
 
     Args:
         app: of `create_app`.
         host: see `bind`.
         port: 0 takes a free one.
         on_ready: called with an address that works on this machine, once requests are answered.
+        stop: ends it in the same order as a signal does.
         grace_seconds: what running answers get to finish.
 
     Raises:
         SetupError: cannot listen there, or a wide host without a key.
     """
-    stop = asyncio.Event()
+    stop = stop or asyncio.Event()
 
     def on_signal() -> None:
         if stop.is_set():
@@ -88,6 +90,7 @@ async def running(
         yield url
     finally:
         server.leave.set()
+        _service(app).answers.end_others(_stopped())
         await asyncio.wait((task,), timeout=grace_seconds)
         _end_answers(app)
         await asyncio.wait((task,), timeout=CLOSE_SECONDS)
@@ -138,8 +141,11 @@ def _service(app: Starlette) -> Service:
 
 
 def _end_answers(app: Starlette) -> None:
-    message = "Inglenook was stopped."
-    _service(app).answers.end_all(ServiceUnavailable(message, hint="Start it and try again."))
+    _service(app).answers.end_all(_stopped())
+
+
+def _stopped() -> ServiceUnavailable:
+    return ServiceUnavailable("Inglenook was stopped.", hint="Start it and try again.")
 
 
 @contextmanager

@@ -1,16 +1,27 @@
-"""What the supervisor offers to the fronts: `Engine`, and the events of one running answer.
+"""What the supervisor offers to the fronts: `Engine`, and the values that it gives out.
 
 Zone: service process, event loop. `engine.server` is written against `Engine`;
 `engine.supervisor.supervisor.Supervisor` is its implementation.
 """
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from math import prod
 from typing import Protocol
 
+from engine.api.models import ModelDetails, StarterInfo
+from engine.errors import ModelFormatError
+from engine.formats.filenames import printable
+from engine.formats.gguf import read_header
+from engine.hub.library import LibraryModel
+from engine.hub.removal import Removal
 from engine.ipc.messages import ChatPrompt, Delta, TextPrompt, TokenPrompt
 from engine.types import ModelState, SamplingParams
+
+_SHOWN = 120
+"""Characters of a text out of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,12 @@ class ModelStatus:
     """Why this backend and these settings, in plain words."""
     problem: str | None = None
     """Why it cannot be used, or why the last load failed."""
+    num_running: int = 0
+    """Open answers."""
+    loaded_since: float | None = None
+    """When it became ready, seconds since the epoch."""
+    load_seconds: float | None = None
+    """What its load took."""
 
 
 class Engine(Protocol):
@@ -113,6 +130,30 @@ class Engine(Protocol):
     async def models(self) -> list[ModelStatus]:
         """The library, sorted by id."""
 
+    @property
+    def notice(self) -> str | None:
+        """The latest trouble with the library itself, for the user."""
+
+    async def details(self, model: str) -> ModelDetails:
+        """What the model's file says about itself, and its plan or why there is none."""
+
+    async def add(self, path: str) -> ModelStatus:
+        """Make a file known that lies anywhere; a known one is just returned.
+
+        Raises:
+            InvalidRequest: the path is not absolute, or no file is there.
+            ModelFormatError: it is not a whole model.
+            SetupError: the list cannot be written.
+        """
+
+    async def remove(self, model: str) -> Removal:
+        """Unload a model and take it out of the library; its file is never deleted.
+
+        Raises:
+            InvalidRequest: it is answering (status 409), or cannot be removed from here.
+            ModelNotFound, SetupError: as `Library.remove`.
+        """
+
     async def load(self, model: str) -> ModelStatus:
         """Load now; returns when ready.
 
@@ -128,3 +169,90 @@ class Engine(Protocol):
 
     async def plan(self, model: str) -> dict[str, object]:
         """Backend, threads, context, memory and reasons for a model, JSON-ready."""
+
+    async def starter(self) -> StarterInfo:
+        """The starter model: is it there, or on its way?"""
+
+    async def start_starter(self) -> StarterInfo:
+        """Begin to fetch it, beside everything else. Idempotent."""
+
+    async def cancel_starter(self) -> StarterInfo:
+        """Stop fetching and leave nothing behind; also forgets a failure. Idempotent."""
+
+    def changes(self) -> AsyncGenerator[None, None]:
+        """One item at once, then one whenever `models` or `starter` would tell something new.
+
+        Changes that come while the last item is being handled are one item. Never ends by itself;
+        close it to stop listening.
+        """
+
+
+class Changes:
+    """Tells everybody who listens that something changed; what, they ask for."""
+
+    def __init__(self) -> None:
+        self._listeners: set[asyncio.Event] = set()
+
+    def note(self) -> None:
+        """Something changed. Costs next to nothing."""
+        for changed in self._listeners:
+            changed.set()
+
+    @property
+    def num_listeners(self) -> int:
+        """Who is told."""
+        return len(self._listeners)
+
+    async def listen(self) -> AsyncGenerator[None, None]:
+        """See `Engine.changes`."""
+        changed = asyncio.Event()
+        changed.set()
+        self._listeners.add(changed)
+        try:
+            while True:
+                await changed.wait()
+                changed.clear()
+                yield
+        finally:
+            self._listeners.discard(changed)
+
+
+def describe(model: LibraryModel) -> ModelDetails:
+    """What the files say. Blocking: of a split model all parts are read."""
+    header = model.header
+    return ModelDetails(
+        id=model.id,
+        path=printable(model.path),
+        files=tuple(printable(file) for file in model.files),
+        parts_total=model.parts_total,
+        size_bytes=model.size_bytes,
+        registered=model.registered,
+        name=model.name or "",
+        architecture=_one_line(model.architecture),
+        quantization=model.quantization or "",
+        license=_one_line(header.metadata.get("general.license") if header else None),
+        parameters=_parameters(model),
+        context_length=model.context_length,
+        layers=header.num_layers if header else None,
+        embedding_length=header.embedding_length if header else None,
+        vocabulary=header.vocab_size if header else None,
+        has_chat_template=bool(header and header.chat_template),
+        problem=model.problem,
+    )
+
+
+def _parameters(model: LibraryModel) -> int | None:
+    if model.header is None or model.parts_present != model.parts_total:
+        return None
+    try:
+        others = [read_header(file) for file in model.files[1:]]
+    except ModelFormatError:
+        return None
+    tensors = [tensor for header in (model.header, *others) for tensor in header.tensors]
+    if any(tensor.num_bytes is None for tensor in tensors):
+        return None  # of unknown type: only a known one's size is held against the file's
+    return sum(prod(tensor.shape) for tensor in tensors)
+
+
+def _one_line(value: object) -> str:
+    return printable(value[:_SHOWN]) if isinstance(value, str) else ""

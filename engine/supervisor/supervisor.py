@@ -2,36 +2,88 @@
 
 Zone: service process, event loop; implements `engine.supervisor.answer.Engine`.
 `ModelHost` has the life of each worker, `choose_victims` who leaves; here they meet.
+The library is looked at and changed beside the event loop, by one call at a time (`_library_turn`).
 """
 
 import asyncio
 import logging
 import os
+import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import psutil
 
 from engine import aio
+from engine.api.models import ModelDetails, StarterInfo
 from engine.config import ModelSettings
-from engine.errors import InvalidRequest, ModelNotFound, OutOfMemory, ServiceUnavailable
+from engine.errors import (
+    EngineError,
+    InvalidRequest,
+    ModelNotFound,
+    OutOfMemory,
+    ServiceUnavailable,
+)
 from engine.formats.filenames import printable
 from engine.hardware.plan import Plan
 from engine.hardware.probe import Hardware
 from engine.hardware.report import as_json, plan_as_json
 from engine.hub.library import Library, LibraryModel
-from engine.ipc.messages import Load
-from engine.supervisor.answer import Answer, AnswerRequest, ModelStatus
+from engine.hub.removal import Removal
+from engine.ipc.messages import Load, LoadProgress, ToSupervisor
+from engine.supervisor.answer import Answer, AnswerRequest, Changes, ModelStatus, describe
 from engine.supervisor.eviction import Resident, choose_victims
 from engine.supervisor.host import Launch, ModelHost
 from engine.supervisor.planning import plan_model
 from engine.supervisor.process import Worker, WorkerProcess
 from engine.supervisor.running import RunningAnswer
+from engine.supervisor.starter import StarterFetch
+from engine.types import ModelState
 
 logger = logging.getLogger(__name__)
+
+
+class Host(ModelHost):
+    """A ModelHost that says when its status changes."""
+
+    def __init__(
+        self, entry: LibraryModel, launch: Launch, on_idle: Callable[[], None], changes: Changes
+    ) -> None:
+        super().__init__(entry.id, launch, on_idle)
+        self.path = entry.path
+        """The model's identity; `model`, its id, may change with the library."""
+        self.plan: Plan | None = None
+        """Of the latest load."""
+        self.loaded_since: float | None = None
+        self._changes = changes
+
+    @property
+    def num_running(self) -> int:
+        """Open answers."""
+        return len(self._answers)
+
+    def submit(self, answer: RunningAnswer) -> None:
+        """See ModelHost."""
+        super().submit(answer)
+        self._changes.note()
+
+    def _set_state(self, state: ModelState) -> None:
+        super()._set_state(state)
+        self.loaded_since = time.time() if state == "ready" else None
+        self._changes.note()
+
+    def _on_message(self, message: ToSupervisor) -> None:
+        super()._on_message(message)
+        if isinstance(message, LoadProgress):
+            self._changes.note()
+
+    def _after_answer(self) -> None:
+        super()._after_answer()
+        self._changes.note()
 
 
 class Supervisor:
@@ -63,12 +115,13 @@ class Supervisor:
         self._default_model = default_model
         self._start = start
         self._load_overrides = dict(load_overrides or {})
-        self._hosts: dict[str, ModelHost] = {}
-        self._plans: dict[str, Plan] = {}
+        self._hosts: dict[str, Host] = {}
         self._load_turn = asyncio.Lock()
         self._library_turn = asyncio.Lock()
         self._became_idle = asyncio.Event()
         self._closing = False
+        self._changes = Changes()
+        self._starter = StarterFetch(library.folder, self._changes.note)
 
     # --- Engine --------------------------------------------------------------------------------
 
@@ -90,7 +143,60 @@ class Supervisor:
         """See Engine."""
         async with self._library_turn:
             entries = await asyncio.to_thread(self._library.models)
+            self._follow(entries)
         return [self._status(entry) for entry in entries]
+
+    @property
+    def notice(self) -> str | None:
+        """See Engine."""
+        return self._library.notice
+
+    async def details(self, model: str) -> ModelDetails:
+        """See Engine."""
+        entry = await self._find(model)
+        host = self._host_of(entry)
+        plan = host.plan if host and host.loaded else None
+        details = await asyncio.to_thread(describe, entry)
+        try:
+            wire = plan_as_json(plan) if plan else await self.plan(entry.id)
+        except EngineError as error:
+            wire = None
+            details = msgspec.structs.replace(details, plan_problem=str(error))
+        problem = entry.problem or (str(host.problem) if host and host.problem else None)
+        return msgspec.structs.replace(details, plan=wire, problem=problem)
+
+    async def add(self, path: str) -> ModelStatus:
+        """See Engine."""
+        file = Path(path)
+        if not file.is_absolute():
+            raise InvalidRequest(
+                "The path of the file does not begin at the root.",
+                hint="Send the whole path.",
+                param="path",
+            )
+        async with self._library_turn:
+            entry = await asyncio.to_thread(self._library.add, file)
+            await self._library_changed()
+        return self._status(entry)
+
+    async def remove(self, model: str) -> Removal:
+        """See Engine."""
+        async with self._library_turn:  # until it is gone, nobody finds it to ask it something
+            entry = await asyncio.to_thread(self._library.get, model)
+            if host := self._host_of(entry):
+                if host.num_running:
+                    raise InvalidRequest(
+                        f"{entry.id} is answering at the moment.",
+                        hint="Stop its answers or wait for their end, then remove it.",
+                        param="model",
+                        status=409,
+                    )
+                await host.stop()
+            outcome = await asyncio.to_thread(self._library.remove, entry.id)
+            if host:
+                del self._hosts[entry.id]
+            await self._library_changed()
+        return outcome
 
     async def load(self, model: str) -> ModelStatus:
         """See Engine."""
@@ -101,7 +207,7 @@ class Supervisor:
     async def unload(self, model: str) -> ModelStatus:
         """See Engine."""
         entry = await self._find(model)
-        if host := self._hosts.get(entry.id):
+        if host := self._host_of(entry):
             await host.stop()
         return self._status(entry)
 
@@ -113,12 +219,31 @@ class Supervisor:
         """See Engine."""
         entry = await self._find(model)
         hardware = await asyncio.to_thread(self._probe)
-        freed = self._idle_bytes(entry.id)
+        freed = self._idle_bytes(entry.path)
         return plan_as_json(plan_model(entry, hardware, self._settings, freed_bytes=freed))
 
+    async def starter(self) -> StarterInfo:
+        """See Engine."""
+        return await self._starter.info()
+
+    async def start_starter(self) -> StarterInfo:
+        """See Engine."""
+        self._starter.start()
+        return await self._starter.info()
+
+    async def cancel_starter(self) -> StarterInfo:
+        """See Engine."""
+        await self._starter.cancel()
+        return await self._starter.info()
+
+    def changes(self) -> AsyncGenerator[None, None]:
+        """See Engine."""
+        return self._changes.listen()
+
     async def close(self) -> None:
-        """End all answers with a clear error, and all workers."""
+        """End all answers with a clear error, and all workers and fetches."""
         self._closing = True
+        await self._starter.cancel()
         stops = [
             aio.spawn(host.stop(finish_answers=False), name=f"stop of {host.model}")
             for host in self._hosts.values()
@@ -154,21 +279,44 @@ class Supervisor:
             param="model",
         )
 
-    def _host(self, entry: LibraryModel) -> ModelHost:
+    def _host_of(self, entry: LibraryModel) -> Host | None:
         host = self._hosts.get(entry.id)
-        if host is None:
-            launch = Launch(
-                prepare=lambda: self._prepare(entry.id),
-                start=self._start,
-                load_turn=self._load_turn,
-                idle_timeout_s=self._settings.idle_timeout_s,
-            )
-            host = self._hosts[entry.id] = ModelHost(entry.id, launch, self._became_idle.set)
-        return host
+        return host if host and host.path == entry.path else None
+
+    def _host(self, entry: LibraryModel) -> Host:
+        if host := self._host_of(entry):
+            return host
+        launch = Launch(
+            prepare=lambda: self._prepare(new),
+            start=self._start,
+            load_turn=self._load_turn,
+            idle_timeout_s=self._settings.idle_timeout_s,
+        )
+        new = Host(entry, launch, self._became_idle.set, self._changes)
+        self._put(new)
+        return new
+
+    def _put(self, host: Host) -> None:
+        if old := self._hosts.get(host.model):  # of a file that is gone, whose id is free again
+            aio.spawn(old.stop(), name=f"stop of {old.model}")
+        self._hosts[host.model] = host
+
+    async def _library_changed(self) -> None:
+        self._follow(await asyncio.to_thread(self._library.models))
+        self._changes.note()
+
+    def _follow(self, entries: list[LibraryModel]) -> None:
+        """Ids change with the library (two models of one name get longer ones); the paths stay."""
+        ids = {entry.path: entry.id for entry in entries}
+        hosts = sorted(self._hosts.values(), key=lambda host: host.path in ids)
+        self._hosts = {}
+        for host in hosts:
+            host.model = ids.get(host.path, host.model)
+            self._put(host)
 
     def _status(self, entry: LibraryModel) -> ModelStatus:
-        host = self._hosts.get(entry.id)
-        plan = self._plans.get(entry.id)
+        host = self._host_of(entry)
+        plan = host.plan if host else None
         loaded = host.loaded if host else None
         problem = host.problem if host else None
         return ModelStatus(
@@ -186,14 +334,16 @@ class Supervisor:
             backend=plan.backend if plan and loaded else None,
             reasons=plan.reasons if plan and loaded else (),
             problem=str(problem) if problem else entry.problem,
+            num_running=host.num_running if host else 0,
+            loaded_since=host.loaded_since if host else None,
+            load_seconds=loaded.load_seconds if loaded else None,
         )
 
     # --- loading -------------------------------------------------------------------------------
 
-    async def _prepare(self, model: str) -> Load:
-        entry = await self._find(model)
-        plan = await self._make_room(entry)
-        self._plans[entry.id] = plan
+    async def _prepare(self, host: Host) -> Load:
+        entry = await self._find(host.model)
+        plan = host.plan = await self._make_room(entry)
         for reason in plan.reasons:
             logger.info("plan, model=%s: %s", entry.id, reason)
         load = Load(
@@ -213,27 +363,28 @@ class Supervisor:
             hardware = await asyncio.to_thread(self._probe)
             try:
                 plan = plan_model(
-                    entry, hardware, self._settings, freed_bytes=self._idle_bytes(entry.id)
+                    entry, hardware, self._settings, freed_bytes=self._idle_bytes(entry.path)
                 )
             except OutOfMemory:
-                if not any(h.busy and h.model != entry.id for h in self._hosts.values()):
+                if not any(h.busy and h.path != entry.path for h in self._hosts.values()):
                     raise
                 await self._became_idle.wait()
                 continue
             missing = plan.needed.total - hardware.memory.free if plan.gpu is None else 0
-            for victim in choose_victims(missing, self._idle(entry.id)) or []:
+            for victim in choose_victims(missing, self._idle(entry.path)) or []:
                 logger.info("unloading to make room, model=%s for=%s", victim, entry.id)
-                await self._hosts[victim].stop()
+                if host := self._hosts.get(victim):
+                    await host.stop()
             return plan
 
-    def _idle(self, other_than: str) -> list[Resident]:
+    def _idle(self, other_than: Path) -> list[Resident]:
         return [
             Resident(host.model, _resident_bytes(host), host.idle_since)
             for host in self._hosts.values()
-            if host.state == "ready" and not host.busy and host.model != other_than
+            if host.state == "ready" and not host.busy and host.path != other_than
         ]
 
-    def _idle_bytes(self, other_than: str) -> int:
+    def _idle_bytes(self, other_than: Path) -> int:
         return sum(resident.resident_bytes for resident in self._idle(other_than))
 
 

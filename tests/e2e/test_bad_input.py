@@ -175,7 +175,14 @@ def test_a_wide_address_without_a_key_is_refused(service: ServiceProcess) -> Non
 
 
 def test_without_a_terminal_one_line_says_what_to_run() -> None:
-    result = run_cli()
+    result = subprocess.run(
+        [sys.executable, "-m", "engine"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
     assert "inglenook chat" in result.stderr

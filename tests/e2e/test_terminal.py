@@ -66,7 +66,13 @@ class Terminal:
 def terminal(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Terminal]:
     (tmp_path / "models").mkdir()
     write_tiny_llama(tmp_path / "models" / "tiny.gguf", n_ctx=8192)
-    arguments = ["--data-dir", str(tmp_path), "--threads", "1", *getattr(request, "param", ())]
+    arguments = [
+        "--data-dir",
+        str(tmp_path),
+        "--threads",
+        "1",
+        *getattr(request, "param", ("chat",)),
+    ]
     terminal = Terminal(*arguments)
     yield terminal
     terminal.close()

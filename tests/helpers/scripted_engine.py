@@ -6,15 +6,18 @@ seconds pass), an asyncio.Event (waited for) or an exception (raised). Any `str`
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from engine.errors import ModelNotFound, ServiceUnavailable
+from engine.api.models import ModelDetails, StarterInfo
+from engine.errors import InvalidRequest, ModelNotFound, ServiceUnavailable
+from engine.hub.removal import Removal
 from engine.ipc.messages import Delta
 from engine.supervisor.answer import (
     AnswerEvent,
     AnswerRequest,
+    Changes,
     Loading,
     ModelStatus,
     PromptAccepted,
@@ -134,6 +137,9 @@ class ScriptedEngine:
         self.finished: list[str] = []
         self.aborted: list[str] = []
         self.stopping = False
+        self.notice: str | None = None
+        self.starter_info = StarterInfo(state="absent")
+        self.listeners = Changes()
         self._changed = asyncio.Event()
         self._numbers = itertools.count(1)
         self._models = {
@@ -169,6 +175,47 @@ class ScriptedEngine:
     async def models(self) -> list[ModelStatus]:
         return [self._models[name] for name in sorted(self._models)]
 
+    async def details(self, model: str) -> ModelDetails:
+        status = self._models[self._find(model)]
+        return ModelDetails(
+            id=status.id,
+            path=status.path,
+            files=(status.path,),
+            parts_total=1,
+            size_bytes=status.size_bytes,
+            registered=False,
+            plan=await self.plan(model),
+        )
+
+    async def add(self, path: str) -> ModelStatus:
+        name = path.rpartition("/")[2]
+        self._models[name] = ModelStatus(name, "unloaded", path, 1000, 1_700_000_000)
+        self.listeners.note()
+        return self._models[name]
+
+    async def remove(self, model: str) -> Removal:
+        if self.running:
+            raise InvalidRequest("It is answering.", hint="Wait.", status=409)
+        del self._models[self._find(model)]
+        self.listeners.note()
+        return "trashed"
+
+    async def starter(self) -> StarterInfo:
+        return self.starter_info
+
+    async def start_starter(self) -> StarterInfo:
+        self.starter_info = StarterInfo(state="fetching", stage="Downloading", fraction=0.5)
+        self.listeners.note()
+        return self.starter_info
+
+    async def cancel_starter(self) -> StarterInfo:
+        self.starter_info = StarterInfo(state="absent")
+        self.listeners.note()
+        return self.starter_info
+
+    def changes(self) -> AsyncGenerator[None, None]:
+        return self.listeners.listen()
+
     async def load(self, model: str) -> ModelStatus:
         return self._set(model, "ready")
 
@@ -184,6 +231,7 @@ class ScriptedEngine:
     def _set(self, model: str, state: ModelState) -> ModelStatus:
         name = self._find(model)
         self._models[name] = replace(self._models[name], state=state)
+        self.listeners.note()
         return self._models[name]
 
     def _find(self, model: str) -> str:

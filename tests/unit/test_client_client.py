@@ -30,6 +30,13 @@ def test_every_method() -> None:
             assert (await client.unload("tiny")).state == "unloaded"
             assert (await client.hardware())["cores"] == 2
             assert (await client.plan("org/big.gguf"))["backend"] == "fake"
+            assert (await client.library()).notice is None
+            assert (await client.details("tiny")).files == ("/models/tiny",)
+            assert (await client.add("/x/new")).id == "new"
+            assert (await client.remove("new")).outcome == "trashed"
+            assert (await client.starter()).state == "absent"
+            assert (await client.start_starter()).fraction == 0.5
+            assert (await client.cancel_starter()).state == "absent"
             with pytest.raises(ModelNotFound, match="no model nope") as caught:
                 await client.load("nope")
             assert "tiny" in caught.value.hint
@@ -41,6 +48,50 @@ def test_every_method() -> None:
                     await stranger.models()
 
     asyncio.run(main())
+
+
+def test_changes() -> None:
+    async def main() -> None:
+        engine = ScriptedEngine()
+        async with asyncio.timeout(10):
+            async with running(create_app(engine, api_keys=("k",)), grace_seconds=0) as url:
+                client, stranger = Client(url, api_key="k"), Client(url)
+                changes = client.changes()
+                await anext(changes)
+                waiting = asyncio.ensure_future(anext(changes))
+                await client.load("tiny")
+                await waiting
+                with pytest.raises(AccessDenied):
+                    await anext(stranger.changes())
+            with pytest.raises(ServiceUnavailable, match="stopped"):  # the service says good-bye
+                await anext(changes)
+            with pytest.raises(ServiceUnavailable, match="cannot be reached"):
+                await anext(client.changes())
+            await client.close()
+            await stranger.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("rest", "error"),
+    [
+        (b"", ServiceUnavailable),
+        (b"data: nonsense\n\n", EngineError),
+        (b'data: {"models"', ServiceUnavailable),
+        (b'data: {"error":{"code":"model_not_found","message":"No."}}\n\n', ModelNotFound),
+    ],
+)
+def test_changes_that_end_badly(rest: bytes, error: type[EngineError]) -> None:
+    async def test(client: Client) -> None:
+        changes = client.changes()
+        await anext(changes)
+        with pytest.raises(EngineError) as caught:
+            await anext(changes)
+        assert type(caught.value) is error
+
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+    against(head + b': ping\n\ndata: {"models":true,"news":1}\n\n' + rest, test)
 
 
 def test_nobody_there() -> None:

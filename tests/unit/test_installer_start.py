@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import SetupError
-from installer import checks, environment, layout, mutex, process, relock, stamp
+from installer import bootstrap, checks, environment, layout, mutex, process, relock, stamp
 from installer.progress import Line
 
 
@@ -177,3 +177,24 @@ def test_progress_line_goes_to_standard_error_by_default(
 
 def pins(lock: str) -> set[str]:
     return {line.split(" ")[0] for line in lock.splitlines() if "==" in line}
+
+
+@pytest.mark.parametrize(
+    ("argv", "environment", "parts"),
+    [
+        ([], {}, [stamp.BASE]),
+        ([], {"DISPLAY": ":0"}, [stamp.BASE, stamp.QT, stamp.X11]),
+        ([], {"QT_QPA_PLATFORM": "offscreen"}, [stamp.BASE, stamp.QT]),
+        (["--data-dir", "x"], {"WAYLAND_DISPLAY": "w"}, [stamp.BASE, stamp.QT]),
+        (["chat", "hi"], {"DISPLAY": ":0"}, [stamp.BASE]),
+        (["--serve"], {"DISPLAY": ":0"}, [stamp.BASE]),
+    ],
+)
+def test_only_a_window_needs_qt_s_libraries(
+    argv: list[str], environment: dict[str, str], parts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert bootstrap._parts(argv) == parts

@@ -1,0 +1,1 @@
+"""The chat page: conversations, transcript, messages, composer, parameters."""

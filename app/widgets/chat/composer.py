@@ -1,0 +1,156 @@
+"""Where the user writes: the text, the model that answers, how full the context is, Send or Stop."""
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from app.theme import UNIT
+from app.widgets.chat.gauge import Gauge
+from app.widgets.common.buttons import chip_button, describe, icon_button
+from app.widgets.common.focus import FocusWithin
+
+_LEAST_HEIGHT, _MOST_HEIGHT = 48, 220
+_MEASURED_BLOCKS = 40
+"""Past so many lines the editor is at its full height anyway; measuring more would cost time."""
+
+
+class Editor(QPlainTextEdit):
+    """Grows with its text. Return sends, Shift+Return breaks the line.
+
+    Signals:
+        submitted(): Return was pressed outside an input method's composition.
+    """
+
+    submitted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("composer_text")
+        self.setTabChangesFocus(True)
+        self.textChanged.connect(self._fit)
+        self._fit()
+
+    def _fit(self) -> None:
+        document = self.document()
+        if document.blockCount() > _MEASURED_BLOCKS or document.characterCount() > 10_000:
+            wanted = _MOST_HEIGHT
+        else:
+            lines = document.size().height()  # QPlainTextEdit counts in lines
+            wanted = round(lines * self.fontMetrics().lineSpacing()) + 2 * UNIT
+        self.setFixedHeight(max(_LEAST_HEIGHT, min(_MOST_HEIGHT, wanted)))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if is_return and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.submitted.emit()
+            return
+        super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+
+class Composer(QFrame):
+    """The frame at the foot of the chat page.
+
+    Signals:
+        submitted(str text): the user wants this sent.
+        stop_requested(): the user wants the answer stopped.
+        text_changed(): the draft changed.
+        model_menu_requested(): the model chip was pressed.
+    """
+
+    submitted = Signal(str)
+    stop_requested = Signal()
+    text_changed = Signal()
+    model_menu_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("composer")
+        self._busy = False
+        self.editor = Editor(self)
+        self.editor.setAccessibleName(self.tr("Message"))
+        self.editor.setPlaceholderText(self.tr("Ask anything. Nothing leaves this machine."))
+        self.chip = chip_button("", object_name="model_chip", icon_name="cube")
+        self.chip.setAccessibleName(self.tr("Model"))
+        self.chip.setToolTip(self.tr("Choose the model (Ctrl+M)"))
+        self.context_label = QLabel()
+        self.context_label.setProperty("role", "soft")
+        self.context_label.setTextFormat(Qt.TextFormat.PlainText)
+        self.gauge = Gauge(self)
+        self.send_button = icon_button("arrow-up", "", object_name="send", size=18)
+        self.send_button.set_tone("on_ember")
+        foot = QHBoxLayout()
+        foot.setSpacing(UNIT)
+        foot.addWidget(self.chip)
+        foot.addStretch(1)
+        foot.addWidget(self.context_label)
+        foot.addWidget(self.gauge)
+        foot.addWidget(self.send_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(14, 10, 10, UNIT)
+        layout.setSpacing(0)
+        layout.addWidget(self.editor)
+        layout.addLayout(foot)
+        FocusWithin(self, self.editor)
+        self.editor.submitted.connect(self._submit)
+        self.editor.textChanged.connect(self._on_text)
+        self.send_button.clicked.connect(self._on_button)
+        self.chip.clicked.connect(self.model_menu_requested)
+        self.set_context(0, 0)
+        self.set_busy(busy=False)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(320, super().minimumSizeHint().height())
+
+    @property
+    def text(self) -> str:
+        """What is typed."""
+        return self.editor.toPlainText()
+
+    def set_text(self, text: str) -> None:
+        """Replace what is typed; the cursor goes to its end."""
+        self.editor.setPlainText(text)
+        self.editor.moveCursor(QTextCursor.MoveOperation.End)
+
+    def set_busy(self, *, busy: bool) -> None:
+        """Send becomes Stop while an answer is written."""
+        self._busy = busy
+        self.send_button.set_icon("stop" if busy else "arrow-up")
+        tip = self.tr("Stop (Esc)") if busy else self.tr("Send (Return)")
+        describe(self.send_button, tip)
+        self._update_button()
+
+    def set_model(self, name: str, note: str = "") -> None:
+        """Name the model that answers, with what it is doing."""
+        shown = name or self.tr("No model")
+        self.chip.setText(f"{shown} · {note} ▾" if note else f"{shown} ▾")
+
+    def set_context(self, used: int, total: int) -> None:
+        """Show how full the context is, in tokens; 0 of 0 hides it."""
+        self.gauge.setVisible(total > 0)
+        self.context_label.setVisible(total > 0)
+        self.gauge.set_fraction(used / total if total else 0.0)
+        self.context_label.setText(self.tr("{0} of {1}").format(f"{used:,}", f"{total:,}"))
+        tip = self.tr("Tokens of this conversation in the context")
+        self.context_label.setToolTip(tip)
+        self.gauge.setToolTip(tip)
+
+    def _update_button(self) -> None:
+        self.send_button.setEnabled(self._busy or bool(self.text.strip()))
+
+    def _on_text(self) -> None:
+        self._update_button()
+        self.text_changed.emit()
+
+    def _on_button(self) -> None:
+        if self._busy:
+            self.stop_requested.emit()
+        else:
+            self._submit()
+
+    def _submit(self) -> None:
+        if not self._busy and self.text.strip():
+            self.submitted.emit(self.text)

@@ -1,0 +1,1 @@
+"""Widgets that every page shares: buttons, icons, labels, toasts, errors, empty states."""

@@ -1,0 +1,93 @@
+"""Settings: where models lie and how they are loaded. Neighbour: `section`."""
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
+
+from app.stores.settings import SettingsStore
+from app.widgets.common.buttons import plain_button
+from app.widgets.settings.fields import NumberField
+from app.widgets.settings.section import Section
+
+
+class RunningSection(Section):
+    """Models: folder, threads, context, idle time."""
+
+    def __init__(self, store: SettingsStore, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store, self._default = store, store.paths.models
+        self.set_title(self.tr("Models"))
+        self._folder = self.add_row(
+            self.tr("Models folder"), "", self._folder_buttons(), object_name="settings-folder"
+        )
+        self.add_row(
+            self.tr("Threads"),
+            self.tr("Cores that compute. Automatic leaves one core to everything else."),
+            NumberField(store, "models.threads", special=self.tr("Automatic")),
+            object_name="settings-threads",
+        )
+        self.add_row(
+            self.tr("Context"),
+            self.tr(
+                "Tokens a model keeps in mind, all conversations together. More takes more memory; "
+                "automatic is at most 8,192."
+            ),
+            NumberField(
+                store, "models.context", step=1024, special=self.tr("Automatic"), grouped=True
+            ),
+            object_name="settings-context",
+        )
+        self.add_row(
+            self.tr("Unload when idle"),
+            self.tr("Minutes without a request after which a model leaves memory."),
+            NumberField(store, "models.idle_timeout_s", scale=60.0),
+            object_name="settings-idle",
+        )
+        store.changed.connect(self._show_folder)
+        self._show_folder()
+
+    def _folder_buttons(self) -> QWidget:
+        choose = plain_button(
+            self.tr("Choose…"), object_name="settings-folder-choose", icon_name="folder-open"
+        )
+        choose.setToolTip(self.tr("Choose the folder where models are kept"))
+        choose.clicked.connect(self.choose_folder)
+        self._usual = plain_button(
+            self.tr("Use the default"), object_name="settings-folder-default"
+        )
+        self._usual.setToolTip(str(self._default))
+        self._usual.clicked.connect(self._use_default)
+        box = QWidget()
+        box.setToolTip(self.tr("Where models are kept"))
+        row = QHBoxLayout(box)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._usual)
+        row.addWidget(choose)
+        box.setFocusProxy(choose)
+        return box
+
+    @Slot()
+    def choose_folder(self) -> QFileDialog:
+        """Ask for a folder; the dialog is returned open."""
+        now = self._store.values["models.folder"] or str(self._default)
+        dialog = QFileDialog(self, self.tr("Choose the models folder"), now)
+        dialog.setObjectName("settings-folder-dialog")
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._use)
+        dialog.open()
+        return dialog
+
+    @Slot(str)
+    def _use(self, folder: str) -> None:
+        self._store.set("models.folder", folder)
+
+    @Slot()
+    def _use_default(self) -> None:
+        self._use("")
+
+    @Slot()
+    def _show_folder(self) -> None:
+        chosen = self._store.values["models.folder"]
+        self._folder.setText(chosen or str(self._default))
+        self._usual.setVisible(bool(chosen))

@@ -1,0 +1,34 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="en" sourcelanguage="en">
+<context>
+    <name>DetailsPane</name>
+    <message numerus="yes">
+        <source>%n answer(s) running</source>
+        <translation>
+            <numerusform>%n answer running</numerusform>
+            <numerusform>%n answers running</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>MainWindow</name>
+    <message numerus="yes">
+        <source>Other programs are being answered (%n answer(s)).</source>
+        <translation>
+            <numerusform>Other programs are being answered (%n answer).</numerusform>
+            <numerusform>Other programs are being answered (%n answers).</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>PlanView</name>
+    <message numerus="yes">
+        <source>%n thread(s)</source>
+        <translation>
+            <numerusform>%n thread</numerusform>
+            <numerusform>%n threads</numerusform>
+        </translation>
+    </message>
+</context>
+</TS>

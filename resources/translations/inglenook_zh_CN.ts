@@ -1,0 +1,1207 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="zh_CN" sourcelanguage="en">
+<context>
+    <name>AboutSection</name>
+    <message>
+        <source>About</source>
+        <translation>关于</translation>
+    </message>
+    <message>
+        <source>Inglenook runs language models on this machine. Nothing you write leaves it.</source>
+        <translation>Inglenook 在本机运行语言模型，您写下的内容不会离开本机。</translation>
+    </message>
+    <message>
+        <source>Diagnostics</source>
+        <translation>诊断信息</translation>
+    </message>
+    <message>
+        <source>For a report of a problem: no prompts, no answers, no key</source>
+        <translation>用于报告问题：不含提问、回答和密钥</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>复制</translation>
+    </message>
+    <message>
+        <source>Copy the diagnostics</source>
+        <translation>复制诊断信息</translation>
+    </message>
+    <message>
+        <source>The diagnostics were copied.</source>
+        <translation>已复制诊断信息。</translation>
+    </message>
+</context>
+<context>
+    <name>AnswersSection</name>
+    <message>
+        <source>Answers</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>温度</translation>
+    </message>
+    <message>
+        <source>0 always takes the most likely word; higher is more varied.</source>
+        <translation>0 总是选最可能的词；越高越多样。</translation>
+    </message>
+    <message>
+        <source>Top-p</source>
+        <translation>Top-p</translation>
+    </message>
+    <message>
+        <source>Keeps the most likely tokens until their shares add up to this.</source>
+        <translation>从最可能的词元开始保留，直到概率之和达到此值。</translation>
+    </message>
+    <message>
+        <source>Top-k</source>
+        <translation>Top-k</translation>
+    </message>
+    <message>
+        <source>Keeps this many of the most likely tokens.</source>
+        <translation>只保留这么多个最可能的词元。</translation>
+    </message>
+    <message>
+        <source>All</source>
+        <translation>全部</translation>
+    </message>
+    <message>
+        <source>Min-p</source>
+        <translation>Min-p</translation>
+    </message>
+    <message>
+        <source>Drops tokens less likely than this share of the most likely one.</source>
+        <translation>舍弃概率低于最可能词元此比例的词元。</translation>
+    </message>
+    <message>
+        <source>Longest answer</source>
+        <translation>回答长度上限</translation>
+    </message>
+    <message>
+        <source>In tokens; a token is about three quarters of an English word.</source>
+        <translation>以词元计；一个词元约为四分之三个英文单词。</translation>
+    </message>
+    <message>
+        <source>As long as it takes</source>
+        <translation>不限</translation>
+    </message>
+    <message>
+        <source>Use the defaults</source>
+        <translation>使用默认值</translation>
+    </message>
+    <message>
+        <source>Set these five back to their defaults</source>
+        <translation>将这五项恢复为默认值</translation>
+    </message>
+</context>
+<context>
+    <name>AssistantMessage</name>
+    <message>
+        <source>Answer by {0}</source>
+        <translation>{0} 的回答</translation>
+    </message>
+    <message>
+        <source>Answer</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>继续</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+</context>
+<context>
+    <name>ChatPage</name>
+    <message>
+        <source>Ask anything. The answer is computed on this machine, and nothing leaves it.</source>
+        <translation>随便问。回答在本机计算，一切都留在本机。</translation>
+    </message>
+    <message>
+        <source>Parameters (Ctrl+P)</source>
+        <translation>参数 (Ctrl+P)</translation>
+    </message>
+    <message>
+        <source>Copied.</source>
+        <translation>已复制。</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>{0} tokens/s</source>
+        <translation>{0} 词元/秒</translation>
+    </message>
+    <message>
+        <source>first token {0} ms</source>
+        <translation>首词元 {0} 毫秒</translation>
+    </message>
+    <message>
+        <source>“{0}” was deleted.</source>
+        <translation>已删除“{0}”。</translation>
+    </message>
+</context>
+<context>
+    <name>ChatStore</name>
+    <message>
+        <source>Loading the model, {0} %</source>
+        <translation>正在载入模型，{0} %</translation>
+    </message>
+    <message>
+        <source>Re-reading {0} of {1} tokens</source>
+        <translation>正在重新读取词元：{0} / {1}</translation>
+    </message>
+    <message>
+        <source>Reading {0} of {1} tokens</source>
+        <translation>正在读取词元：{0} / {1}</translation>
+    </message>
+    <message>
+        <source>This conversation has {0} tokens and the context holds {1}. Start a new chat, or load the model with a larger context in the settings.</source>
+        <translation>此对话有 {0} 个词元，而上下文只能容纳 {1} 个。请开始新对话，或在设置中加大上下文后重新载入模型。</translation>
+    </message>
+</context>
+<context>
+    <name>CodeBlock</name>
+    <message>
+        <source>Code {0}</source>
+        <translation>代码 {0}</translation>
+    </message>
+</context>
+<context>
+    <name>Composer</name>
+    <message>
+        <source>Message</source>
+        <translation>消息</translation>
+    </message>
+    <message>
+        <source>Ask anything. Nothing leaves this machine.</source>
+        <translation>随便问。一切都留在本机。</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Choose the model (Ctrl+M)</source>
+        <translation>选择模型 (Ctrl+M)</translation>
+    </message>
+    <message>
+        <source>Stop (Esc)</source>
+        <translation>停止 (Esc)</translation>
+    </message>
+    <message>
+        <source>Send (Return)</source>
+        <translation>发送 (Return)</translation>
+    </message>
+    <message>
+        <source>No model</source>
+        <translation>没有模型</translation>
+    </message>
+    <message>
+        <source>{0} of {1}</source>
+        <translation>{0} / {1}</translation>
+    </message>
+    <message>
+        <source>Tokens of this conversation in the context</source>
+        <translation>此对话在上下文中的词元数</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationsModel</name>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>今天</translation>
+    </message>
+    <message>
+        <source>Yesterday</source>
+        <translation>昨天</translation>
+    </message>
+    <message>
+        <source>Last 7 days</source>
+        <translation>最近 7 天</translation>
+    </message>
+    <message>
+        <source>Last 30 days</source>
+        <translation>最近 30 天</translation>
+    </message>
+    <message>
+        <source>Older</source>
+        <translation>更早</translation>
+    </message>
+</context>
+<context>
+    <name>CopyButton</name>
+    <message>
+        <source>Copied</source>
+        <translation>已复制</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>复制</translation>
+    </message>
+</context>
+<context>
+    <name>Desktop</name>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+    <message>
+        <source>The service ended and is started again (attempt {0}).</source>
+        <translation>服务已终止，正在重新启动（第 {0} 次）。</translation>
+    </message>
+</context>
+<context>
+    <name>DetailsPane</name>
+    <message>
+        <source>The chosen model</source>
+        <translation>所选模型</translation>
+    </message>
+    <message>
+        <source>In the file</source>
+        <translation>文件内容</translation>
+    </message>
+    <message>
+        <source>Where it lies</source>
+        <translation>所在位置</translation>
+    </message>
+    <message>
+        <source>Load</source>
+        <translation>载入</translation>
+    </message>
+    <message>
+        <source>Read this model into memory (Enter in the list)</source>
+        <translation>将此模型读入内存 (列表中按 Enter)</translation>
+    </message>
+    <message>
+        <source>Unload</source>
+        <translation>卸载</translation>
+    </message>
+    <message>
+        <source>Free this model&apos;s memory</source>
+        <translation>释放此模型占用的内存</translation>
+    </message>
+    <message>
+        <source>Copy the path</source>
+        <translation>复制路径</translation>
+    </message>
+    <message>
+        <source>Remove (Delete in the list)</source>
+        <translation>移除 (列表中按 Delete)</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n answer(s) running</source>
+        <translation>
+            <numerusform>%n 个回答正在生成</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Load again</source>
+        <translation>重新载入</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+    <message>
+        <source>Being worked out…</source>
+        <translation>正在计算…</translation>
+    </message>
+    <message>
+        <source>yes</source>
+        <translation>有</translation>
+    </message>
+    <message>
+        <source>no: a plain one is used</source>
+        <translation>无：使用简单模板</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名称</translation>
+    </message>
+    <message>
+        <source>Family</source>
+        <translation>系列</translation>
+    </message>
+    <message>
+        <source>Quantization</source>
+        <translation>量化</translation>
+    </message>
+    <message>
+        <source>Parameters</source>
+        <translation>参数</translation>
+    </message>
+    <message>
+        <source>Trained context</source>
+        <translation>训练上下文</translation>
+    </message>
+    <message>
+        <source>{0} tokens</source>
+        <translation>{0} 个词元</translation>
+    </message>
+    <message>
+        <source>Layers</source>
+        <translation>层数</translation>
+    </message>
+    <message>
+        <source>Width</source>
+        <translation>宽度</translation>
+    </message>
+    <message>
+        <source>Vocabulary</source>
+        <translation>词表</translation>
+    </message>
+    <message>
+        <source>Chat template</source>
+        <translation>对话模板</translation>
+    </message>
+    <message>
+        <source>Licence</source>
+        <translation>许可证</translation>
+    </message>
+    <message>
+        <source>Path</source>
+        <translation>路径</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>大小</translation>
+    </message>
+    <message>
+        <source>{0} of {1}</source>
+        <translation>{0} / {1}</translation>
+    </message>
+    <message>
+        <source>Parts</source>
+        <translation>分卷</translation>
+    </message>
+    <message>
+        <source>Outside the models folder: removing it here leaves the file alone</source>
+        <translation>在模型文件夹之外：在这里移除不会动文件本身</translation>
+    </message>
+    <message>
+        <source>Kept</source>
+        <translation>保存方式</translation>
+    </message>
+    <message>
+        <source>The path was copied.</source>
+        <translation>已复制路径。</translation>
+    </message>
+</context>
+<context>
+    <name>ErrorBox</name>
+    <message>
+        <source>Details</source>
+        <translation>详细信息</translation>
+    </message>
+    <message>
+        <source>Show the details</source>
+        <translation>显示详细信息</translation>
+    </message>
+</context>
+<context>
+    <name>Gauge</name>
+    <message>
+        <source>Context {0} % full</source>
+        <translation>上下文已用 {0} %</translation>
+    </message>
+</context>
+<context>
+    <name>GeneralSection</name>
+    <message>
+        <source>General</source>
+        <translation>通用</translation>
+    </message>
+    <message>
+        <source>As the system</source>
+        <translation>跟随系统</translation>
+    </message>
+    <message>
+        <source>Language</source>
+        <translation>语言</translation>
+    </message>
+    <message>
+        <source>Of the window; models answer in whatever language they are asked.</source>
+        <translation>界面的语言；用什么语言提问，模型就用什么语言回答。</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>浅色</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation>深色</translation>
+    </message>
+    <message>
+        <source>Theme</source>
+        <translation>主题</translation>
+    </message>
+    <message>
+        <source>Warm paper or warm dark.</source>
+        <translation>温暖的纸色，或温暖的深色。</translation>
+    </message>
+</context>
+<context>
+    <name>KeyboardMap</name>
+    <message>
+        <source>Keyboard</source>
+        <translation>键盘</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>发送</translation>
+    </message>
+    <message>
+        <source>New line</source>
+        <translation>换行</translation>
+    </message>
+    <message>
+        <source>Stop the answer</source>
+        <translation>停止回答</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Search chats</source>
+        <translation>搜索对话</translation>
+    </message>
+    <message>
+        <source>Write a message</source>
+        <translation>写消息</translation>
+    </message>
+    <message>
+        <source>Choose the model</source>
+        <translation>选择模型</translation>
+    </message>
+    <message>
+        <source>Parameters</source>
+        <translation>参数</translation>
+    </message>
+    <message>
+        <source>Another answer</source>
+        <translation>换一个回答</translation>
+    </message>
+    <message>
+        <source>Copy the last answer</source>
+        <translation>复制最后的回答</translation>
+    </message>
+    <message>
+        <source>Rename the chat</source>
+        <translation>重命名对话</translation>
+    </message>
+    <message>
+        <source>Delete the chat (in the list)</source>
+        <translation>删除对话 (在列表中)</translation>
+    </message>
+    <message>
+        <source>Show or hide the list</source>
+        <translation>显示或隐藏列表</translation>
+    </message>
+    <message>
+        <source>Chat, models, settings</source>
+        <translation>对话、模型、设置</translation>
+    </message>
+    <message>
+        <source>This sheet</source>
+        <translation>本表</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>退出</translation>
+    </message>
+</context>
+<context>
+    <name>Library</name>
+    <message>
+        <source>Loading, {0} %</source>
+        <translation>正在载入，{0} %</translation>
+    </message>
+    <message>
+        <source>On disk</source>
+        <translation>在磁盘上</translation>
+    </message>
+    <message>
+        <source>Loading</source>
+        <translation>正在载入</translation>
+    </message>
+    <message>
+        <source>In memory</source>
+        <translation>在内存中</translation>
+    </message>
+    <message>
+        <source>Unloading</source>
+        <translation>正在卸载</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>失败</translation>
+    </message>
+    <message>
+        <source>Cannot be used</source>
+        <translation>无法使用</translation>
+    </message>
+</context>
+<context>
+    <name>ListPanel</name>
+    <message>
+        <source>No model has this in its name.</source>
+        <translation>没有名称包含此内容的模型。</translation>
+    </message>
+    <message>
+        <source>Add model…</source>
+        <translation>添加模型…</translation>
+    </message>
+    <message>
+        <source>Add a model file that lies on this machine (Ctrl+O)</source>
+        <translation>添加本机上的模型文件 (Ctrl+O)</translation>
+    </message>
+    <message>
+        <source>Search models</source>
+        <translation>搜索模型</translation>
+    </message>
+    <message>
+        <source>Search models (Ctrl+F)</source>
+        <translation>搜索模型 (Ctrl+F)</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Enter loads, Delete removes</source>
+        <translation>Enter 载入，Delete 移除</translation>
+    </message>
+</context>
+<context>
+    <name>MainWindow</name>
+    <message>
+        <source>Chat (Ctrl+1)</source>
+        <translation>对话 (Ctrl+1)</translation>
+    </message>
+    <message>
+        <source>Models (Ctrl+2)</source>
+        <translation>模型 (Ctrl+2)</translation>
+    </message>
+    <message>
+        <source>Settings (Ctrl+,)</source>
+        <translation>设置 (Ctrl+,)</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message numerus="yes">
+        <source>Other programs are being answered (%n answer(s)).</source>
+        <translation>
+            <numerusform>其他程序正在接收回答（%n 个）。</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Keep the service running for them? The next start finds it again.</source>
+        <translation>要为它们保留服务吗？下次启动时会重新找到它。</translation>
+    </message>
+    <message>
+        <source>Keep running</source>
+        <translation>保留运行</translation>
+    </message>
+    <message>
+        <source>Stop it</source>
+        <translation>停止服务</translation>
+    </message>
+</context>
+<context>
+    <name>MarkdownView</name>
+    <message>
+        <source>Text</source>
+        <translation>正文</translation>
+    </message>
+</context>
+<context>
+    <name>MessageFooter</name>
+    <message>
+        <source>Answer again (the earlier answer is kept)</source>
+        <translation>重新回答 (保留先前的回答)</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>继续</translation>
+    </message>
+    <message>
+        <source>Go on from the last word</source>
+        <translation>从最后一个词接着写</translation>
+    </message>
+    <message>
+        <source>1 token</source>
+        <translation>1 个词元</translation>
+    </message>
+    <message>
+        <source>{0} tokens</source>
+        <translation>{0} 个词元</translation>
+    </message>
+    <message>
+        <source>{0} s</source>
+        <translation>{0} 秒</translation>
+    </message>
+    <message>
+        <source>{0} of {1} prompt tokens reused</source>
+        <translation>复用提示词元 {0} / {1}</translation>
+    </message>
+</context>
+<context>
+    <name>ModelPicker</name>
+    <message>
+        <source>Search models</source>
+        <translation>搜索模型</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+</context>
+<context>
+    <name>ModelWords</name>
+    <message>
+        <source>loading {0} %</source>
+        <translation>正在载入 {0} %</translation>
+    </message>
+    <message>
+        <source>The model is loaded with the first message.</source>
+        <translation>发送第一条消息时载入模型。</translation>
+    </message>
+    <message>
+        <source>The model is being loaded.</source>
+        <translation>正在载入模型。</translation>
+    </message>
+    <message>
+        <source>The model is being unloaded.</source>
+        <translation>正在卸载模型。</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsPage</name>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Looking through the models folder…</source>
+        <translation>正在查看模型文件夹…</translation>
+    </message>
+    <message>
+        <source>The models cannot be shown</source>
+        <translation>无法显示模型</translation>
+    </message>
+    <message>
+        <source>Choose a model in the list.</source>
+        <translation>请在列表中选择一个模型。</translation>
+    </message>
+    <message>
+        <source>Drop the file to add it</source>
+        <translation>松开即可添加文件</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+    <message>
+        <source>Add model files</source>
+        <translation>添加模型文件</translation>
+    </message>
+    <message>
+        <source>{0} was removed.</source>
+        <translation>已移除 {0}。</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+</context>
+<context>
+    <name>ParametersPanel</name>
+    <message>
+        <source>This chat</source>
+        <translation>此对话</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>系统提示词</translation>
+    </message>
+    <message>
+        <source>How the model should behave</source>
+        <translation>模型应当如何表现</translation>
+    </message>
+    <message>
+        <source>Default</source>
+        <translation>默认</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>温度</translation>
+    </message>
+    <message>
+        <source>Top-p</source>
+        <translation>Top-p</translation>
+    </message>
+    <message>
+        <source>Min-p</source>
+        <translation>Min-p</translation>
+    </message>
+    <message>
+        <source>Top-k</source>
+        <translation>Top-k</translation>
+    </message>
+    <message>
+        <source>Longest answer</source>
+        <translation>回答长度上限</translation>
+    </message>
+    <message>
+        <source>No limit</source>
+        <translation>不限</translation>
+    </message>
+    <message>
+        <source>Seed</source>
+        <translation>随机种子</translation>
+    </message>
+    <message>
+        <source>Random</source>
+        <translation>随机</translation>
+    </message>
+    <message>
+        <source>Back to defaults</source>
+        <translation>恢复默认值</translation>
+    </message>
+</context>
+<context>
+    <name>PlanView</name>
+    <message>
+        <source>Why:</source>
+        <translation>原因：</translation>
+    </message>
+    <message>
+        <source>On this machine</source>
+        <translation>在本机上</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n thread(s)</source>
+        <translation>
+            <numerusform>%n 个线程</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>{0} tokens of context</source>
+        <translation>上下文 {0} 个词元</translation>
+    </message>
+    <message>
+        <source>Takes {0} of memory now, {1} were expected</source>
+        <translation>现占用内存 {0}，预计 {1}</translation>
+    </message>
+    <message>
+        <source>Needs {0}, {1} free</source>
+        <translation>需要 {0}，空闲 {1}</translation>
+    </message>
+    <message>
+        <source>Does not fit: needs {0}, {1} free</source>
+        <translation>放不下：需要 {0}，空闲 {1}</translation>
+    </message>
+</context>
+<context>
+    <name>Reasoning</name>
+    <message>
+        <source>Thinking…</source>
+        <translation>思考中…</translation>
+    </message>
+    <message>
+        <source>Thought</source>
+        <translation>已思考</translation>
+    </message>
+    <message>
+        <source>Thought for {0} s</source>
+        <translation>思考了 {0} 秒</translation>
+    </message>
+    <message>
+        <source>Hide the reasoning</source>
+        <translation>隐藏思考过程</translation>
+    </message>
+    <message>
+        <source>Show the reasoning</source>
+        <translation>显示思考过程</translation>
+    </message>
+</context>
+<context>
+    <name>RunningSection</name>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Models folder</source>
+        <translation>模型文件夹</translation>
+    </message>
+    <message>
+        <source>Threads</source>
+        <translation>线程</translation>
+    </message>
+    <message>
+        <source>Cores that compute. Automatic leaves one core to everything else.</source>
+        <translation>用于计算的核心数。自动会留一个核心给其他程序。</translation>
+    </message>
+    <message>
+        <source>Automatic</source>
+        <translation>自动</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>上下文</translation>
+    </message>
+    <message>
+        <source>Tokens a model keeps in mind, all conversations together. More takes more memory; automatic is at most 8,192.</source>
+        <translation>模型能记住的词元数，所有对话合计。越多占用内存越多；自动最多为 8,192。</translation>
+    </message>
+    <message>
+        <source>Unload when idle</source>
+        <translation>空闲时卸载</translation>
+    </message>
+    <message>
+        <source>Minutes without a request after which a model leaves memory.</source>
+        <translation>没有请求多少分钟后将模型移出内存。</translation>
+    </message>
+    <message>
+        <source>Choose…</source>
+        <translation>选择…</translation>
+    </message>
+    <message>
+        <source>Choose the folder where models are kept</source>
+        <translation>选择存放模型的文件夹</translation>
+    </message>
+    <message>
+        <source>Use the default</source>
+        <translation>使用默认值</translation>
+    </message>
+    <message>
+        <source>Where models are kept</source>
+        <translation>存放模型的位置</translation>
+    </message>
+    <message>
+        <source>Choose the models folder</source>
+        <translation>选择模型文件夹</translation>
+    </message>
+</context>
+<context>
+    <name>Service</name>
+    <message>
+        <source>Port {port} is in use by another program; the service uses another one this time.</source>
+        <translation>端口 {port} 已被其他程序占用；服务这次改用另一个端口。</translation>
+    </message>
+    <message>
+        <source>The service could not be started: {reason}</source>
+        <translation>无法启动服务：{reason}</translation>
+    </message>
+    <message>
+        <source>The service did not start. {reason}</source>
+        <translation>服务没有启动。{reason}</translation>
+    </message>
+    <message>
+        <source>The service stopped again and again. Its log may tell why.</source>
+        <translation>服务反复停止。原因或许在它的日志里。</translation>
+    </message>
+</context>
+<context>
+    <name>ServiceSection</name>
+    <message>
+        <source>Service</source>
+        <translation>服务</translation>
+    </message>
+    <message>
+        <source>Port</source>
+        <translation>端口</translation>
+    </message>
+    <message>
+        <source>Where programs on this machine find the models.</source>
+        <translation>本机程序通过此端口找到模型。</translation>
+    </message>
+    <message>
+        <source>Any free one</source>
+        <translation>任一空闲端口</translation>
+    </message>
+    <message>
+        <source>Share on the network</source>
+        <translation>在网络上共享</translation>
+    </message>
+    <message>
+        <source>Key</source>
+        <translation>密钥</translation>
+    </message>
+    <message>
+        <source>Warning: whoever has the key can use your models, and what is sent can be read on its way, as it is not encrypted. Share only on a network that you trust.</source>
+        <translation>警告：持有密钥的人都能使用您的模型；传输未加密，内容可能在途中被读取。请只在您信任的网络上共享。</translation>
+    </message>
+    <message>
+        <source>What other programs have to send</source>
+        <translation>其他程序必须发送的内容</translation>
+    </message>
+    <message>
+        <source>Show or hide the key</source>
+        <translation>显示或隐藏密钥</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>复制</translation>
+    </message>
+    <message>
+        <source>Copy the key</source>
+        <translation>复制密钥</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>新密钥</translation>
+    </message>
+    <message>
+        <source>Make a new key; the old one ends with the next start of the service</source>
+        <translation>生成新密钥；旧密钥在服务下次启动后失效</translation>
+    </message>
+    <message>
+        <source>No key</source>
+        <translation>不用密钥</translation>
+    </message>
+    <message>
+        <source>Ask programs on this machine for no key</source>
+        <translation>不向本机程序要求密钥</translation>
+    </message>
+    <message>
+        <source>The key was copied.</source>
+        <translation>已复制密钥。</translation>
+    </message>
+    <message>
+        <source>Hide</source>
+        <translation>隐藏</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>显示</translation>
+    </message>
+    <message>
+        <source>On: other machines reach the service under this machine&apos;s name.</source>
+        <translation>开：其他机器可用本机名称访问服务。</translation>
+    </message>
+    <message>
+        <source>Off: only programs on this machine reach the service.</source>
+        <translation>关：只有本机程序能访问服务。</translation>
+    </message>
+    <message>
+        <source>What other programs have to send.</source>
+        <translation>其他程序必须发送的内容。</translation>
+    </message>
+    <message>
+        <source>None: every program on this machine may use the models.</source>
+        <translation>无：本机任何程序都可使用模型。</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsPage</name>
+    <message>
+        <source>Settings</source>
+        <translation>设置</translation>
+    </message>
+    <message>
+        <source>Some changes wait for the service to start again.</source>
+        <translation>部分更改在服务重启后生效。</translation>
+    </message>
+    <message>
+        <source>Restart now</source>
+        <translation>立即重启</translation>
+    </message>
+    <message>
+        <source>Start the service again; answers that run are stopped</source>
+        <translation>重启服务；正在生成的回答会停止</translation>
+    </message>
+    <message>
+        <source>Sections</source>
+        <translation>分类</translation>
+    </message>
+    <message>
+        <source>Sections of the settings</source>
+        <translation>设置的分类</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+</context>
+<context>
+    <name>ShortcutsSection</name>
+    <message>
+        <source>Keyboard</source>
+        <translation>键盘</translation>
+    </message>
+</context>
+<context>
+    <name>Sidebar</name>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>New chat (Ctrl+N)</source>
+        <translation>新对话 (Ctrl+N)</translation>
+    </message>
+    <message>
+        <source>Search chats</source>
+        <translation>搜索对话</translation>
+    </message>
+    <message>
+        <source>Search chats (Ctrl+F)</source>
+        <translation>搜索对话 (Ctrl+F)</translation>
+    </message>
+    <message>
+        <source>Chats</source>
+        <translation>对话</translation>
+    </message>
+    <message>
+        <source>Rename (F2)</source>
+        <translation>重命名 (F2)</translation>
+    </message>
+    <message>
+        <source>Delete (Del)</source>
+        <translation>删除 (Del)</translation>
+    </message>
+</context>
+<context>
+    <name>Toast</name>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+</context>
+<context>
+    <name>Transcript</name>
+    <message>
+        <source>Conversation</source>
+        <translation>对话内容</translation>
+    </message>
+    <message>
+        <source>Jump to the end (End)</source>
+        <translation>跳到末尾 (End)</translation>
+    </message>
+</context>
+<context>
+    <name>UserMessage</name>
+    <message>
+        <source>Your message</source>
+        <translation>您的消息</translation>
+    </message>
+    <message>
+        <source>Edit and send again</source>
+        <translation>编辑并重新发送</translation>
+    </message>
+    <message>
+        <source>Show all {0} characters</source>
+        <translation>显示全部 {0} 个字符</translation>
+    </message>
+</context>
+<context>
+    <name>Versions</name>
+    <message>
+        <source>Previous version</source>
+        <translation>上一版本</translation>
+    </message>
+    <message>
+        <source>Next version</source>
+        <translation>下一版本</translation>
+    </message>
+</context>
+<context>
+    <name>Welcome</name>
+    <message>
+        <source>A first model</source>
+        <translation>第一个模型</translation>
+    </message>
+    <message>
+        <source>Models run on this machine: what you write to them stays here. This one is small enough for every machine and good for a first try.</source>
+        <translation>模型在本机运行：您写给它们的内容都留在这里。这个模型很小，任何机器都能运行，适合初次尝试。</translation>
+    </message>
+    <message>
+        <source>Or drop a GGUF file anywhere on this page.</source>
+        <translation>或将 GGUF 文件拖放到此页任意位置。</translation>
+    </message>
+    <message>
+        <source>Add a file…</source>
+        <translation>添加文件…</translation>
+    </message>
+    <message>
+        <source>Add a model file that lies on this machine (Ctrl+O)</source>
+        <translation>添加本机上的模型文件 (Ctrl+O)</translation>
+    </message>
+    <message>
+        <source>Fetch</source>
+        <translation>下载</translation>
+    </message>
+    <message>
+        <source>Download this model</source>
+        <translation>下载此模型</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Stop the download; nothing is left behind</source>
+        <translation>停止下载，不留下任何文件</translation>
+    </message>
+    <message>
+        <source>{0} to download · {1} licence</source>
+        <translation>下载 {0} · {1} 许可证</translation>
+    </message>
+    <message>
+        <source>Fetching, {0} %</source>
+        <translation>正在下载，{0} %</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+</context>
+<context>
+    <name>_Editor</name>
+    <message>
+        <source>Send</source>
+        <translation>发送</translation>
+    </message>
+    <message>
+        <source>Send again (Enter)</source>
+        <translation>重新发送 (Enter)</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Leave the message as it is (Esc)</source>
+        <translation>保持消息不变 (Esc)</translation>
+    </message>
+</context>
+<context>
+    <name>_Field</name>
+    <message>
+        <source>Edit your message</source>
+        <translation>编辑您的消息</translation>
+    </message>
+    <message>
+        <source>Enter sends, Shift+Enter begins a line</source>
+        <translation>Enter 发送，Shift+Enter 换行</translation>
+    </message>
+</context>
+</TS>
