@@ -54,7 +54,7 @@ def _merged(items: Iterable[ChatEvent | End]) -> Iterator[ChatEvent | End]:
             deltas = [item for item in same if isinstance(item, TextDelta)]
             content = "".join(delta.content for delta in deltas)
             reasoning = "".join(delta.reasoning for delta in deltas)
-            yield TextDelta(first.choice, content, reasoning)
+            yield TextDelta(first.choice, content, reasoning, deltas[-1].tokens)
         elif isinstance(first, Loading | Reading):
             yield same[-1]  # only the latest progress matters
         else:

@@ -17,6 +17,7 @@ from engine.api.requests import ChatRequest, Message
 from engine.errors import ContextOverflow, EngineError
 
 SAVE_INTERVAL_MS = 100
+SPEED_INTERVAL_S = 0.25
 
 
 class Streams(Protocol):
@@ -42,6 +43,7 @@ class ChatStore(QObject):
         streamed(int message, str content, str reasoning): new text of an open answer.
         message_changed(object StoredMessage): an open message has a new state.
         status_changed(): progress, busy state or figures of the open conversation.
+        speed_changed(float tokens_per_s, float first_token_ms): of the open answer while it is written.
         failed(str sentence): something could not be saved.
     """
 
@@ -51,6 +53,7 @@ class ChatStore(QObject):
     streamed = Signal(int, str, str)
     message_changed = Signal(object)
     status_changed = Signal()
+    speed_changed = Signal(float, float)
     failed = Signal(str)
 
     def __init__(self, history: History, streams: Streams, parent: QObject | None = None) -> None:
@@ -307,6 +310,15 @@ class ChatStore(QObject):
             self._save_timer.start()
         if self._is_open(writing.message):
             self.streamed.emit(writing.message.id, delta.content, delta.reasoning)
+            self._tell_speed(writing, delta.tokens)
+
+    def _tell_speed(self, writing: Writing, tokens: int) -> None:
+        now = time.monotonic()
+        assert writing.first_at is not None
+        if tokens > 1 and now - writing.told_at >= SPEED_INTERVAL_S:
+            writing.told_at = now
+            speed = (tokens - 1) / max(now - writing.first_at, 1e-3)
+            self.speed_changed.emit(speed, (writing.first_at - writing.sent_at) * 1000)
 
     @Slot(int, object)
     def _on_finished(self, stream: int, error: object) -> None:

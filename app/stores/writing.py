@@ -19,6 +19,8 @@ class Writing:
     status: str = ""
     sent_at: float = field(default_factory=time.monotonic)
     first_at: float | None = None
+    told_at: float = 0.0
+    """When the speed was last shown."""
     figures: dict[str, float | int] = field(default_factory=dict)
 
 

@@ -44,6 +44,8 @@ class TextDelta:
     choice: int
     content: str
     reasoning: str
+    tokens: int = 0
+    """Of this choice so far; 0 where the service does not tell."""
 
 
 @dataclass(frozen=True, slots=True)

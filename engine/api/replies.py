@@ -113,6 +113,8 @@ class Progress(msgspec.Struct):
 
     loading: float | UnsetType = UNSET
     reading: ReadingProgress | UnsetType = UNSET
+    tokens: int | UnsetType = UNSET
+    """Beside new text: tokens of this choice so far."""
 
 
 class Reply(msgspec.Struct, kw_only=True):

@@ -112,7 +112,8 @@ def _choice(chunk: ChatChunk, choice: ChunkChoice) -> Iterator[ChatEvent]:
     content = choice.delta.content or ""
     reasoning = choice.delta.reasoning_content or ""
     if content or reasoning:
-        yield TextDelta(choice.index, content, reasoning)
+        told = UNSET if chunk.inglenook is UNSET else chunk.inglenook.tokens
+        yield TextDelta(choice.index, content, reasoning, 0 if told is UNSET else told)
     if choice.finish_reason is not None:
         pace = None if chunk.timings is UNSET else chunk.timings
         yield Finished(choice.index, choice.finish_reason, pace)

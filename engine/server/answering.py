@@ -84,7 +84,7 @@ class StreamedAnswer(Response):
         self._model = model
         self._request = request
         self._shape = shape
-        self._with_progress = with_progress
+        self._with_progress = shape.tells_tokens = with_progress
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the request and send its events. Errors before the first event are left to the app."""

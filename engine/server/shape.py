@@ -54,6 +54,8 @@ class Shape(ABC):
         self._tally = Tally()
         self._choices = [Gathered() for _ in range(num_choices)]
         self._head: dict[str, Any] = {}
+        self.tells_tokens = False
+        """Our own clients get the count of tokens beside the text."""
 
     def open(self, heading: Heading) -> None:
         """Settle who answers."""
@@ -73,7 +75,9 @@ class Shape(ABC):
         """Chunks for new text, logprobs and ends; none when a delta only holds bytes back."""
         self._tally.add(delta)
         if delta.content or delta.reasoning or delta.logprobs:
-            yield self._chunk([self._text_choice(delta)])
+            tokens = self._tally.tokens_of(delta.choice)
+            more = {"inglenook": Progress(tokens=tokens)} if self.tells_tokens else {}
+            yield self._chunk([self._text_choice(delta)], **more)
         if delta.finish is not None:
             pace = Pace.of(delta.timings) if delta.timings is not None else UNSET
             yield self._chunk([self._end_choice(delta.choice, delta.finish)], timings=pace)

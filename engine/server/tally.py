@@ -20,6 +20,10 @@ class Tally:
             self._timings[delta.choice] = delta.timings
             self._streamed[delta.choice] = delta.timings.completion_tokens
 
+    def tokens_of(self, choice: int) -> int:
+        """Of one choice so far."""
+        return self._streamed.get(choice, 0)
+
     def usage(self) -> Usage:
         """Tokens of all choices. The prompt counts once, however many choices share it."""
         completion = sum(self._streamed.values())

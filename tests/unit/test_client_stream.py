@@ -81,10 +81,10 @@ def test_events_in_order() -> None:
             Loading(0.5),
             Reading(2, 9, again=False),
             Started("chatcmpl-r1", "tiny", 3),
-            TextDelta(0, "", "hm"),
+            TextDelta(0, "", "hm", 1),
             Reading(3, 10, again=True),
-            TextDelta(1, "yes", ""),
-            TextDelta(1, "!", ""),
+            TextDelta(1, "yes", "", 1),
+            TextDelta(1, "!", "", 2),
         ]
 
     served(script, test)

@@ -16,6 +16,7 @@ from app.widgets.chat.sidebar import Sidebar
 from app.widgets.chat.transcript import Transcript
 from app.widgets.common.buttons import icon_button
 from app.widgets.common.empty_state import EmptyState
+from app.widgets.common.labels import figure_label
 
 _DRAFT_DELAY_MS = 400
 
@@ -57,9 +58,7 @@ class ChatPage(QWidget):
         self.title = QLabel()
         self.title.setProperty("role", "title")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
-        self.figures = QLabel()
-        self.figures.setProperty("role", "soft")
-        self.figures.setTextFormat(Qt.TextFormat.PlainText)
+        self.figures = figure_label()
         self.foot = QLabel()
         self.foot.setProperty("role", "soft")
         self.foot.setTextFormat(Qt.TextFormat.PlainText)
@@ -114,6 +113,7 @@ class ChatPage(QWidget):
         store.streamed.connect(self.transcript.stream_delta)
         store.message_changed.connect(self.transcript.update_message)
         store.status_changed.connect(self._show_status)
+        store.speed_changed.connect(self._show_speed)
         store.failed.connect(self.said)
         models.changed.connect(self._show_models)
         self.sidebar.new_requested.connect(self.new_chat)
@@ -229,14 +229,18 @@ class ChatPage(QWidget):
         self.composer.set_busy(busy=self._store.busy)
         answers = [m for m in self._store.messages() if m.role == "assistant" and m.figures]
         figures = answers[-1].figures if answers else {}
-        parts = []
-        if speed := figures.get("tokens_per_s"):
-            parts.append(self.tr("{0} tokens/s").format(f"{speed:.0f}"))
-        if first := figures.get("first_token_ms"):
-            parts.append(self.tr("first token {0} ms").format(f"{first:,.0f}"))
-        self.figures.setText("   ·   ".join(parts))
+        if not self._store.busy:
+            self._show_speed(figures.get("tokens_per_s", 0), figures.get("first_token_ms", 0))
         self._used = int(figures.get("prompt_tokens", 0) + figures.get("tokens", 0))
         self._show_models()
+
+    def _show_speed(self, speed: float, first_ms: float) -> None:
+        parts = []
+        if speed:
+            parts.append(self.tr("{0} tokens/s").format(f"{speed:.0f}"))
+        if first_ms:
+            parts.append(self.tr("first token {0} ms").format(f"{first_ms:,.0f}"))
+        self.figures.setText("   ·   ".join(parts))
 
     def _show_models(self) -> None:
         first = model_words.first_usable(self._models.models)
