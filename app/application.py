@@ -22,6 +22,7 @@ from app.widgets.keyboard_map import KeyboardMap
 from app.widgets.library.page import ModelsPage
 from app.widgets.main_window import MainWindow
 from app.widgets.settings.page import SettingsPage
+from app.widgets.start_error import ask_to_try_again
 from engine import logs
 from engine.config import VERSION
 from engine.errors import EngineError
@@ -207,10 +208,8 @@ def run(data_dir: str | None = None) -> int:
     instance = SingleInstance(str(paths.data))
     if not instance.is_first:
         return 0
-    try:
-        desktop = Desktop(app, paths)
-    except EngineError as error:
-        sys.stderr.write(f"{error}\n")
+    desktop = open_desktop(app, paths)
+    if desktop is None:
         return 1
     instance.activated.connect(partial(_bring_to_front, desktop.window))
     signals = SignalCloser(lambda: desktop.window.close_now())
@@ -220,6 +219,17 @@ def run(data_dir: str | None = None) -> int:
     signals.stop()
     instance.close()
     return code
+
+
+def open_desktop(app: QApplication, paths: Paths) -> Desktop | None:
+    """Build it, as often as the user wants to try; None where they gave up."""
+    while True:
+        try:
+            return Desktop(app, paths)
+        except EngineError as error:
+            sys.stderr.write(f"{error}\n")
+            if not ask_to_try_again(error):
+                return None
 
 
 def _bring_to_front(window: MainWindow) -> None:

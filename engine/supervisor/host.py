@@ -21,6 +21,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+import psutil
+
 from engine import aio
 from engine.errors import EngineError, ServiceUnavailable, WorkerCrashed
 from engine.ipc.messages import (
@@ -64,6 +66,7 @@ class ModelHost:
     """One model of the library."""
 
     def __init__(self, model: str, launch: Launch, on_idle: Callable[[], None]) -> None:
+        """`on_idle` is called when its memory can be had: it has nothing to do, or its worker is gone."""
         self.model = model
         self.state: ModelState = "unloaded"
         self.progress: float | None = None
@@ -86,6 +89,14 @@ class ModelHost:
     def pid(self) -> int | None:
         """Of the worker."""
         return self._worker.pid if self._worker else None
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory of the worker, shared pages included; 0 where there is none."""
+        try:
+            return int(psutil.Process(self.pid).memory_info().rss) if self.pid else 0
+        except psutil.Error:
+            return 0
 
     @property
     def busy(self) -> bool:
@@ -137,13 +148,16 @@ class ModelHost:
             )
         while self._answers:
             await self._wait_for_change()
-        task = self._task
-        if self._worker is not None and self.state in ("ready", "loading"):
+        worker, task = self._worker, self._task
+        if worker is not None:
             self._set_state("stopping")
-            await self._worker.stop()
-        elif task is not None and self.state == "loading":
+            await worker.stop()
+            # Not the task's end: where an answer came meanwhile it goes on, and may then wait
+            # for the load turn of the very model that room is made for here.
+            while self._worker is worker:
+                await self._wait_for_change()
+        elif task is not None:
             task.cancel()  # waits for memory or for the end of a back-off
-        if task is not None:
             await asyncio.wait([task])
         elif self.state == "failed":
             self.problem = None
@@ -193,6 +207,7 @@ class ModelHost:
         code = await worker.wait()
         self._worker = None
         self.loaded = None
+        self._on_idle()
         if self.problem is not None:
             raise self.problem
         if stopping:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import psutil
 
 from engine import aio
 from engine.api.models import ModelDetails, StarterInfo
@@ -118,7 +117,7 @@ class Supervisor:
         self._hosts: dict[str, Host] = {}
         self._load_turn = asyncio.Lock()
         self._library_turn = asyncio.Lock()
-        self._became_idle = asyncio.Event()
+        self._became_idle = asyncio.Condition(self._load_turn)
         self._closing = False
         self._changes = Changes()
         self._starter = StarterFetch(library.folder, self._changes.note)
@@ -292,7 +291,7 @@ class Supervisor:
             load_turn=self._load_turn,
             idle_timeout_s=self._settings.idle_timeout_s,
         )
-        new = Host(entry, launch, self._became_idle.set, self._changes)
+        new = Host(entry, launch, self._on_idle, self._changes)
         self._put(new)
         return new
 
@@ -330,7 +329,7 @@ class Supervisor:
             n_ctx_train=entry.context_length,
             n_ctx=loaded.n_ctx if loaded else None,
             progress=host.progress if host else None,
-            resident_bytes=_resident_bytes(host) if loaded and host else None,
+            resident_bytes=host.resident_bytes if loaded and host else None,
             backend=plan.backend if plan and loaded else None,
             reasons=plan.reasons if plan and loaded else (),
             problem=str(problem) if problem else entry.problem,
@@ -359,37 +358,41 @@ class Supervisor:
     async def _make_room(self, entry: LibraryModel) -> Plan:
         """Plan with the memory that idle models would free; unload as many of them as that takes."""
         while True:
-            self._became_idle.clear()
             hardware = await asyncio.to_thread(self._probe)
             try:
                 plan = plan_model(
                     entry, hardware, self._settings, freed_bytes=self._idle_bytes(entry.path)
                 )
             except OutOfMemory:
-                if not any(h.busy and h.path != entry.path for h in self._hosts.values()):
+                others = [h for h in self._hosts.values() if h.path != entry.path]
+                if not any(h.busy and h.pid for h in others):  # without a worker it holds nothing
                     raise
+                # Lets go of the load turn: where a busy model's worker dies, the next one needs it.
                 await self._became_idle.wait()
                 continue
             missing = plan.needed.total - hardware.memory.free if plan.gpu is None else 0
             for victim in choose_victims(missing, self._idle(entry.path)) or []:
+                host = self._hosts.get(victim)
+                if host is None or host.busy:
+                    break  # an answer came for it meanwhile: plan anew
                 logger.info("unloading to make room, model=%s for=%s", victim, entry.id)
-                if host := self._hosts.get(victim):
-                    await host.stop()
-            return plan
+                await host.stop()
+            else:
+                return plan
+
+    def _on_idle(self) -> None:
+        aio.spawn(self._tell_idle(), name="news of free memory")
+
+    async def _tell_idle(self) -> None:
+        async with self._became_idle:
+            self._became_idle.notify_all()
 
     def _idle(self, other_than: Path) -> list[Resident]:
         return [
-            Resident(host.model, _resident_bytes(host), host.idle_since)
+            Resident(host.model, host.resident_bytes, host.idle_since)
             for host in self._hosts.values()
             if host.state == "ready" and not host.busy and host.path != other_than
         ]
 
     def _idle_bytes(self, other_than: Path) -> int:
         return sum(resident.resident_bytes for resident in self._idle(other_than))
-
-
-def _resident_bytes(host: ModelHost) -> int:
-    try:
-        return int(psutil.Process(host.pid).memory_info().rss) if host.pid else 0
-    except psutil.Error:
-        return 0

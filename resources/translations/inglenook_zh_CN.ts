@@ -1204,4 +1204,11 @@
         <translation>Enter 发送，Shift+Enter 换行</translation>
     </message>
 </context>
+<context>
+    <name>start_error</name>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+</context>
 </TS>

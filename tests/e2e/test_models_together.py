@@ -1,5 +1,7 @@
 """Several models in one service: swaps, eviction, idle time-out, unloading, choices of a default."""
 
+import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -72,6 +74,42 @@ def test_a_model_with_work_is_waited_for_and_not_evicted(tmp_path: Path) -> None
             assert slow.result(60)[0] == "a"
             assert len(slow.result()[1]) == 50
             assert quick.result(60)[0] == "b"
+
+
+def test_a_busy_model_whose_worker_dies_ends_its_answer_although_another_waits_for_its_memory(
+    tmp_path: Path,
+) -> None:
+    box: list[FakeService] = []
+    planned = threading.Semaphore(0)
+
+    def look() -> Hardware:
+        planned.release()
+        return room_for_one(box)
+
+    with fake_service(tmp_path, models=("a", "b"), probe=look, seconds_per_step=0.02) as service:
+        box.append(service)
+        with ThreadPoolExecutor(2) as pool:
+            slow = pool.submit(ask, service, "a", num_tokens=100)
+            pid = service.worker_pid("a")
+            quick = pool.submit(ask, service, "b")
+            assert planned.acquire(timeout=10)
+            assert planned.acquire(timeout=10)
+            os.kill(pid, signal.SIGKILL)
+            assert len(slow.result(30)[1]) == 100
+            assert len(quick.result(30)[1]) == 5
+
+
+def test_two_that_never_fit_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    def nothing_free() -> Hardware:
+        hardware = probe()
+        return replace(hardware, memory=replace(hardware.memory, available=10 * MIB))
+
+    with (
+        fake_service(tmp_path, models=("a", "b"), probe=nothing_free) as service,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        loads = [pool.submit(api, service, "POST", "/api/models/load", model=m) for m in "ab"]
+        assert [load.result(30).status_code for load in loads] == [507, 507]
 
 
 def test_a_model_that_never_fits_is_a_clear_error(tmp_path: Path) -> None:

@@ -2,14 +2,14 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QApplication, QMessageBox
 
-from app.application import Desktop
+from app.application import Desktop, open_desktop
 from engine.paths import Paths
 from tests.helpers.tiny_llama import write_tiny_llama
 
@@ -82,3 +82,42 @@ def test_stop(desktop: Desktop, qtbot) -> None:
     qtbot.keyClick(desktop.window, Qt.Key.Key_Escape)
     assert not desktop.chat_store.busy
     assert desktop.chat_store.messages()[-1].state == "stopped"
+
+
+def click_in_box(words: str, boxes: list[str], before: Callable[[], None]) -> None:
+    """Once the event loop runs: note what the box says, do `before`, press its button."""
+
+    def press() -> None:
+        box = QApplication.activeModalWidget()
+        assert isinstance(box, QMessageBox)
+        boxes.append(f"{box.text()} {box.informativeText()}")
+        before()
+        next(b for b in box.buttons() if b.text().replace("&", "") == words).click()
+
+    QTimer.singleShot(0, press)
+
+
+def test_a_data_folder_that_cannot_be_used_is_said_and_tried_again(tmp_path: Path, qtbot) -> None:
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    in_the_way = tmp_path / "data"
+    in_the_way.write_text("a file where the folder should be")
+    boxes: list[str] = []
+    click_in_box("Try again", boxes, in_the_way.unlink)
+    desktop = open_desktop(app, Paths.find(in_the_way))
+    assert desktop is not None
+    desktop.window.close_now()
+    desktop.close()
+    assert len(boxes) == 1
+    assert str(in_the_way) in boxes[0]
+
+
+def test_a_start_can_be_given_up(tmp_path: Path, qtbot) -> None:
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    in_the_way = tmp_path / "data"
+    in_the_way.write_text("a file where the folder should be")
+    boxes: list[str] = []
+    click_in_box("Close", boxes, lambda: None)
+    assert open_desktop(app, Paths.find(in_the_way)) is None
+    assert len(boxes) == 1

@@ -85,8 +85,13 @@ class Stage:
             self.workers.append(ScriptedWorker())
             return self.workers[-1]
 
-        launch = Launch(prepare, start, asyncio.Lock(), idle_timeout_s, first_backoff_s=0.0)
-        self.host = ModelHost("m", launch, lambda: None)
+        self.load_turn = asyncio.Lock()
+        self.num_told_idle = 0
+        launch = Launch(prepare, start, self.load_turn, idle_timeout_s, first_backoff_s=0.0)
+        self.host = ModelHost("m", launch, self._on_idle)
+
+    def _on_idle(self) -> None:
+        self.num_told_idle += 1
 
     def submit(self, name: str, request: AnswerRequest = REQUEST) -> RunningAnswer:
         answer = RunningAnswer(name, "m", request)
@@ -301,6 +306,41 @@ def test_stop_waits_for_answers_and_the_next_request_loads_again() -> None:
         again = stage.submit("b")
         (await stage.ready(1)).says(token("b", "y", finish="stop"))
         assert await drain(again) == "y"
+
+    run(scenario())
+
+
+def test_an_answer_that_comes_while_the_model_leaves_does_not_hold_the_stop_up() -> None:
+    """Who makes room holds the load turn while it stops a model: that model's next worker waits for it."""
+
+    async def scenario() -> None:
+        stage = Stage()
+        stage.submit("a")
+        worker = await stage.ready()
+        worker.says(token("a", "x", finish="stop"))
+        await stage.until(lambda: not stage.host.busy)
+        async with asyncio.timeout(5), stage.load_turn:
+            stopping = asyncio.create_task(stage.host.stop())
+            await stage.until(lambda: stage.host.state == "stopping")
+            late = stage.submit("b")
+            await stopping
+            assert len(stage.workers) == 1
+        second = await stage.ready(1)
+        second.says(token("b", "y", finish="stop"))
+        assert await drain(late) == "y"
+
+    run(scenario())
+
+
+def test_a_death_is_news_of_free_memory() -> None:
+    async def scenario() -> None:
+        stage = Stage()
+        stage.submit("a")
+        worker = await stage.ready()
+        assert stage.num_told_idle == 0
+        worker.dies()
+        await stage.worker(1)
+        assert stage.num_told_idle == 1
 
     run(scenario())
 
