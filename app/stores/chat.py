@@ -168,9 +168,8 @@ class ChatStore(QObject):
         """Keep what is typed and where the reader is. A first draft creates its conversation."""
         if self._conversation is None and not text.strip():
             return
-        conversation = self._ensure_conversation()
         try:
-            self._history.set_draft(conversation.id, text, scroll)
+            self._history.set_draft(self._ensure_conversation().id, text, scroll)
         except EngineError as error:
             self.failed.emit(str(error))
 

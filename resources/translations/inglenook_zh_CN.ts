@@ -141,6 +141,18 @@
         <translation>首词元 {0} 毫秒</translation>
     </message>
     <message>
+        <source>There is no model on this machine yet.</source>
+        <translation>这台电脑上还没有模型。</translation>
+    </message>
+    <message>
+        <source>What you type here is kept meanwhile.</source>
+        <translation>您在此输入的内容会先保存下来。</translation>
+    </message>
+    <message>
+        <source>Get a model</source>
+        <translation>获取模型</translation>
+    </message>
+    <message>
         <source>“{0}” was deleted.</source>
         <translation>已删除“{0}”。</translation>
     </message>

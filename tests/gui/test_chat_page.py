@@ -223,6 +223,20 @@ def test_without_models_the_models_page_is_shown(desk: Desk, qtbot) -> None:
     type_and_send(desk, qtbot, "Hello")
     assert desk.window.pages.currentIndex() == 1
     assert desk.page.composer.text == "Hello"
+    desk.window.show_page(0)
+    button = desk.page.empty.findChild(QAbstractButton, "empty_action")
+    assert button.text() == "Get a model"
+    button.click()
+    assert desk.window.pages.currentIndex() == 1
+
+
+def test_typing_without_a_pause_is_kept_too(desk: Desk, qtbot) -> None:
+    for _ in range(200):
+        qtbot.keyClicks(desk.page.composer.editor, "x")
+        qtbot.wait(10)
+        if any(chat.draft for chat in desk.store.conversations()):
+            return
+    raise AssertionError("not kept while typing")
 
 
 def test_copy_the_last_answer_exactly(desk: Desk, qtbot) -> None:

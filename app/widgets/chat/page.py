@@ -51,10 +51,7 @@ class ChatPage(QWidget):
         self.parameters = ParametersPanel()
         self.parameters.hide()
         self.picker = ModelPicker(self)
-        self.empty = EmptyState(
-            "chat-circle-text",
-            self.tr("Ask anything. The answer is computed on this machine, and nothing leaves it."),
-        )
+        self.empty = EmptyState("chat-circle-text", "")
         self.title = QLabel()
         self.title.setProperty("role", "title")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
@@ -116,6 +113,7 @@ class ChatPage(QWidget):
         store.speed_changed.connect(self._show_speed)
         store.failed.connect(self.said)
         models.changed.connect(self._show_models)
+        self.empty.acted.connect(self.models_requested)
         self.sidebar.new_requested.connect(self.new_chat)
         self.sidebar.search_changed.connect(self._search)
         self.sidebar.open_requested.connect(self.open)
@@ -123,7 +121,7 @@ class ChatPage(QWidget):
         self.sidebar.delete_requested.connect(self._delete)
         self.composer.submitted.connect(self._send)
         self.composer.stop_requested.connect(store.stop)
-        self.composer.text_changed.connect(lambda: self._draft_timer.start())
+        self.composer.text_changed.connect(self._on_typed)
         self.composer.model_menu_requested.connect(self.choose_model)
         self.picker.chosen.connect(store.set_model)
         self.parameters.changed.connect(self._set_options)
@@ -251,8 +249,24 @@ class ChatPage(QWidget):
         self.composer.set_context(self._used, (model.n_ctx or 0) if model else 0)
         self.composer.set_model(self._store.model, model_words.chip_note(model))
         self.foot.setText(self._store.status or model_words.foot_line(model))
+        if self._models.phase == "ready" and not self._models.models:
+            self.empty.set_words(
+                self.tr("There is no model on this machine yet."),
+                self.tr("What you type here is kept meanwhile."),
+                self.tr("Get a model"),
+            )
+        else:
+            self.empty.set_words(
+                self.tr(
+                    "Ask anything. The answer is computed on this machine, and nothing leaves it."
+                )
+            )
 
     # --- what the user does -----------------------------------------------------------------------
+
+    def _on_typed(self) -> None:
+        if not self._draft_timer.isActive():  # started anew by each key, it would wait for a pause
+            self._draft_timer.start()
 
     def _send(self, text: str) -> None:
         if not self._store.model:

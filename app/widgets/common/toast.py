@@ -1,4 +1,4 @@
-"""A short message at the foot of a window with at most one action, such as Undo.
+"""A short message at the head of a window with at most one action, such as Undo.
 
 Zone: app.widgets.common. It never takes the focus and leaves by itself.
 """
@@ -83,7 +83,7 @@ class Toast(QFrame):
         super().leaveEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt's hook: stays at the foot of its window."""
+        """Qt's hook: stays at the head of its window."""
         if event.type() == QEvent.Type.Resize and self.isVisible():
             self._place()
         return super().eventFilter(watched, event)
@@ -107,7 +107,8 @@ class Toast(QFrame):
         self._words.setWordWrap(self.sizeHint().width() > room)
         self.resize(min(self.sizeHint().width(), room), 0)
         self.resize(self.width(), max(self.heightForWidth(self.width()), self.sizeHint().height()))
-        self.move((host.width() - self.width()) // 2, host.height() - self.height() - 3 * UNIT)
+        # the foot is where the user types
+        self.move((host.width() - self.width()) // 2, 2 * UNIT)
 
     def _retranslate(self) -> None:
         self._close.setToolTip(self.tr("Close"))

@@ -154,7 +154,9 @@ class DetailsPane(QScrollArea):
             action, self._mend = self.tr("Remove"), self.remove_wanted.emit
         else:
             action, self._mend = self.tr("Try again"), self._store.refresh_details
-        if sentence := info.problem or self._store.details_problem:
+        # without a service the page says so already, over the details
+        unknown = self._store.details_problem if self._store.phase != "offline" else ""
+        if sentence := info.problem or unknown:
             self._trouble.show_error(sentence, action="" if self._store.busy(info.id) else action)
         else:
             self._trouble.clear()
