@@ -1,7 +1,7 @@
 """The open conversation and every answer that is being written, wherever it belongs.
 
 GUI thread. What the user sends is in the history before the request goes out; what the model writes is
-in it at most 100 ms later. An answer keeps the conversation and message it began in, so switching,
+in it at most 100 ms later (the timer has 60). An answer keeps the conversation and message it began in, so switching,
 renaming or deleting conversations meanwhile cannot mix them up.
 """
 
@@ -16,7 +16,7 @@ from engine.api.events import ChatEvent, Counted, Finished, Loading, Reading, St
 from engine.api.requests import ChatRequest, Message
 from engine.errors import ContextOverflow, EngineError
 
-SAVE_INTERVAL_MS = 100
+SAVE_INTERVAL_MS = 60
 SPEED_INTERVAL_S = 0.25
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtGui import QGuiApplication, QTextOption
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 
 from app.history import History
@@ -228,6 +228,21 @@ def test_without_models_the_models_page_is_shown(desk: Desk, qtbot) -> None:
     assert button.text() == "Get a model"
     button.click()
     assert desk.window.pages.currentIndex() == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 1_000_000, "`" * 1_000_000, "word " * 200_000, "line\n" * 20_000, "😀" * 100_000]
+)
+def test_a_huge_paste_is_sent_whole(desk: Desk, qtbot, text: str) -> None:
+    """C39; without the other way to break lines, the first two take about a minute each."""
+    mime = QMimeData()
+    mime.setText(text)
+    desk.page.composer.editor.insertFromMimeData(mime)
+    qtbot.keyClick(desk.page.composer.editor, Qt.Key.Key_Return)
+    assert desk.store.messages()[0].content.strip() == text.strip()
+    assert desk.page.composer.text == ""
+    wrap = desk.page.composer.editor.wordWrapMode()
+    assert wrap == QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
 def test_typing_without_a_pause_is_kept_too(desk: Desk, qtbot) -> None:

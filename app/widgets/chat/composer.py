@@ -1,7 +1,9 @@
 """Where the user writes: the text, the model that answers, how full the context is, Send or Stop."""
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
+import re
+
+from PySide6.QtCore import QMimeData, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.theme import UNIT
@@ -12,6 +14,10 @@ from app.widgets.common.focus import FocusWithin
 _LEAST_HEIGHT, _MOST_HEIGHT = 48, 220
 _MEASURED_BLOCKS = 40
 """Past so many lines the editor is at its full height anyway; measuring more would cost time."""
+
+_LONG = 10_000
+_LONG_WORD = re.compile(rf"\S{{{_LONG}}}")
+"""Qt looks for a place between words anew in each line: 1 MB without a space would take a minute."""
 
 
 class Editor(QPlainTextEdit):
@@ -32,12 +38,28 @@ class Editor(QPlainTextEdit):
 
     def _fit(self) -> None:
         document = self.document()
-        if document.blockCount() > _MEASURED_BLOCKS or document.characterCount() > 10_000:
+        if document.blockCount() > _MEASURED_BLOCKS or document.characterCount() > _LONG:
             wanted = _MOST_HEIGHT
         else:
             lines = document.size().height()  # QPlainTextEdit counts in lines
             wanted = round(lines * self.fontMetrics().lineSpacing()) + 2 * UNIT
         self.setFixedHeight(max(_LEAST_HEIGHT, min(_MOST_HEIGHT, wanted)))
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """Qt's hook: paste and drop."""
+        if _LONG_WORD.search(source.text()):
+            self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+        super().insertFromMimeData(source)
+
+    def replace_text(self, text: str) -> None:
+        """Put `text` in place of everything, and forget what could be undone."""
+        is_long = _LONG_WORD.search(text)
+        if is_long:
+            self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+        self.setPlainText(text)
+        if not is_long:  # not before: what was there would be laid out once more
+            self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.moveCursor(QTextCursor.MoveOperation.End)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -112,8 +134,7 @@ class Composer(QFrame):
 
     def set_text(self, text: str) -> None:
         """Replace what is typed; the cursor goes to its end."""
-        self.editor.setPlainText(text)
-        self.editor.moveCursor(QTextCursor.MoveOperation.End)
+        self.editor.replace_text(text)
 
     def set_busy(self, *, busy: bool) -> None:
         """Send becomes Stop while an answer is written."""

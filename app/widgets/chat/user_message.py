@@ -198,7 +198,7 @@ class _Field(Editor):
         self.setObjectName("edit_question")
         self.setAccessibleName(self.tr("Edit your message"))
         self.setToolTip(self.tr("Enter sends, Shift+Enter begins a line"))
-        self.setPlainText(text)
+        self.replace_text(text)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Qt's hook."""
