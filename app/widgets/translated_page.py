@@ -25,7 +25,7 @@ class TranslatedPage(QWidget):
 
     def build(self) -> QWidget:
         """Everything on the page, in the language in force."""
-        raise NotImplementedError
+        raise NotImplementedError  # each page has its own; Qt's metaclass leaves no room for an ABC
 
     @Slot()
     def rebuild(self) -> None:

@@ -143,6 +143,7 @@ def test_stop_at_once_and_stop_after_the_end_was_sent(qtbot, bridge, serve) -> N
     qtbot.waitUntil(lambda: sink.ends == [(first, Cancelled())])
     second = bridge.stream(HI)
     deadline = time.monotonic() + 10
+    # no event of the GUI thread may pass meanwhile, so no waitUntil
     while not bridge._outbox._items and time.monotonic() < deadline:
         time.sleep(0.01)
     while bridge._requester._tasks and time.monotonic() < deadline:

