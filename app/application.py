@@ -10,6 +10,7 @@ from app.bridge import Bridge
 from app.history import History
 from app.service import Service
 from app.single_instance import SingleInstance
+from app.stores.attachments import AttachmentsStore
 from app.stores.chat import ChatStore
 from app.stores.diagnostics import DiagnosticsStore
 from app.stores.models import ModelsStore
@@ -30,6 +31,8 @@ from engine.paths import Paths
 
 _GEOMETRY = "window"
 _LAST_CONVERSATION = "conversation"
+_CLOSE_MS = 3000
+"""So long a service may take to say whom it answers, when the user closes the window."""
 
 
 class Desktop(QObject):
@@ -48,8 +51,13 @@ class Desktop(QObject):
         self.service = Service(paths, self)
         self._connected = False
         self._closed = False
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(_CLOSE_MS)
+        self._patience.timeout.connect(self._close_anyway)
         self.chat_store = ChatStore(self.history, self.bridge, self)
         self.models_store = ModelsStore(self.bridge, self)
+        self.attachments = AttachmentsStore(self.history, self.chat_store, self)
         self.diagnostics = DiagnosticsStore(
             self.bridge, VERSION, {"Data": paths.data, "Settings": paths.settings}, self
         )
@@ -62,7 +70,7 @@ class Desktop(QObject):
 
     def _build_window(self) -> MainWindow:
         """All widgets, in the language that is in force; the stores keep everything they show."""
-        self.chat = ChatPage(self.chat_store, self.models_store)
+        self.chat = ChatPage(self.chat_store, self.models_store, self.attachments)
         window = MainWindow(
             self.chat,
             ModelsPage(self.models_store),
@@ -168,6 +176,7 @@ class Desktop(QObject):
     def _on_close_asked(self) -> None:
         """Others may use the service that would end with this window: ask before it does."""
         if self._connected and self.service.can_keep:
+            self._patience.start()
             self.bridge.call(
                 lambda client: client.activity(), self._on_activity, self._close_anyway
             )
@@ -175,6 +184,7 @@ class Desktop(QObject):
             self.window.close_now()
 
     def _on_activity(self, running_answers: int) -> None:
+        self._patience.stop()
         if self._closed:
             return
         others = running_answers - self.chat_store.num_writing
@@ -183,8 +193,10 @@ class Desktop(QObject):
             return
         self.window.ask_to_keep(others, self._keep_and_close)
 
-    def _close_anyway(self, error: EngineError) -> None:
-        del error  # a service that does not answer cannot be busy with others
+    @Slot()
+    def _close_anyway(self, _error: EngineError | None = None) -> None:
+        """A service that does not answer cannot be busy with others."""
+        self._patience.stop()
         if not self._closed:
             self.window.close_now()
 

@@ -7,11 +7,24 @@ for a busy disk. Neighbours: `app.history_records`, `app.history_file`, `app.his
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from app.attachments import Attachment
 from app.history_file import HistoryFile
-from app.history_queries import BRANCH, CONVERSATION, INSERT, MESSAGE, SHOW, SIBLINGS, search
+from app.history_queries import (
+    ATTACH,
+    ATTACH_AGAIN,
+    ATTACHMENTS,
+    BRANCH,
+    CONVERSATION,
+    INSERT,
+    MESSAGE,
+    SHOW,
+    SIBLINGS,
+    search,
+)
 from app.history_records import (
     MESSAGE_STATES,
     Conversation,
@@ -120,6 +133,32 @@ class History:
             ),
         )
 
+    def set_edit(self, message_id: int, text: str | None) -> None:
+        """Keep what the user is making of a message; None: it was sent or given up."""
+        self._file.run(
+            "UPDATE message SET edit = ? WHERE id = ?",
+            (None if text is None else storable(text), message_id),
+        )
+
+    def attach(self, conversation_id: int, name: str, text: str) -> Attachment:
+        """Put a text beside the draft; the next message takes it along."""
+        return self._attach(conversation_id, None, Attachment.new(name, text))
+
+    def detach(self, attachment_id: int) -> None:
+        """Remove it from the draft; what was sent stays."""
+        self._file.run(
+            "DELETE FROM attachment WHERE id = ? AND message_id IS NULL", (attachment_id,)
+        )
+
+    def draft_attachments(self, conversation_id: int) -> list[Attachment]:
+        """What lies beside the draft, in the order it came."""
+        return [Attachment(*row) for row in self._file.rows(ATTACHMENTS, (conversation_id,))]
+
+    def attachment_text(self, attachment_id: int) -> str:
+        """All of it; empty where it is gone."""
+        rows = self._file.rows("SELECT text FROM attachment WHERE id = ?", (attachment_id,))
+        return str(rows[0][0]) if rows else ""
+
     def delete(self, conversation_id: int) -> None:
         """Take it off the list; `restore` undoes this until `purge_deleted` has run."""
         self._file.run(
@@ -142,8 +181,14 @@ class History:
         sql = BRANCH + MESSAGE + "WHERE m.id IN branch ORDER BY m.id"
         return [message_from(row) for row in self._file.rows(sql, (conversation_id,))]
 
-    def add_user(self, conversation_id: int, text: str, parent_id: int | None) -> StoredMessage:
-        """Save a message that is being sent, show it, clear the draft, and title the conversation if it has no title.
+    def add_user(
+        self,
+        conversation_id: int,
+        text: str,
+        parent_id: int | None,
+        attachments: Iterable[Attachment] | None = None,
+    ) -> StoredMessage:
+        """Save a message that is being sent, show it, and title the conversation if it has no title.
 
         A parent that has children already makes it a sibling of theirs: this is how a message is edited.
 
@@ -151,6 +196,8 @@ class History:
             conversation_id: where it belongs.
             text: kept as it is.
             parent_id: the answer it follows; None for the first message.
+            attachments: what goes with it, copied; the draft stays. None: the message is the draft, which
+                is emptied, and its attachments become the message's.
 
         Raises:
             EngineError: the conversation is gone, or nothing could be saved; then the draft is still there.
@@ -171,12 +218,26 @@ class History:
             message = self._insert(
                 conversation_id, parent_id, role="user", content=text, state="complete"
             )
+            if attachments is None:
+                self._file.run(
+                    "UPDATE conversation SET draft = '' WHERE id = ?", (conversation_id,)
+                )
+                self._file.run(
+                    "UPDATE attachment SET message_id = ?"
+                    " WHERE conversation_id = ? AND message_id IS NULL",
+                    (message.id, conversation_id),
+                )
+            for attachment in attachments or ():
+                self._attach(conversation_id, message.id, attachment)
+            sent = self._message(message.id)
+            assert sent is not None
+            names = (a.name for a in sent.attachments)
+            title = next(filter(None, map(title_from, (text, *names))), "")
             self._file.run(
-                "UPDATE conversation SET draft = '',"
-                " title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ?",
-                (title_from(text), conversation_id),
+                "UPDATE conversation SET title = ? WHERE id = ? AND title = ''",
+                (title, conversation_id),
             )
-        return message
+        return sent
 
     def begin_answer(self, user_message_id: int, *, model: str) -> StoredMessage:
         """Make room for an answer and show it; earlier answers to the same message are kept as its siblings.
@@ -244,7 +305,7 @@ class History:
             )
             message = self._message(message_id)
         gone = (message_id, 0, None, "assistant", content, reasoning, state, error)
-        return message or message_from((*gone, self._clock(), numbers, "", 0, 1))
+        return message or message_from((*gone, self._clock(), numbers, "", "[]", None, 0, 1))
 
     def select(self, message_id: int) -> None:
         """Show the branch through this message, and after it what was shown there last."""
@@ -285,6 +346,16 @@ class History:
             (now, conversation_id),
         )
         return message_from(self._file.rows(MESSAGE + "WHERE m.id = ?", (new_id,))[0])
+
+    def _attach(
+        self, conversation_id: int, message_id: int | None, attachment: Attachment
+    ) -> Attachment:
+        if attachment.text is None:
+            values = (conversation_id, message_id, attachment.id)
+            return replace(attachment, id=self._file.run(ATTACH_AGAIN, values))
+        name, text = storable(attachment.name), storable(attachment.text)
+        new_id = self._file.run(ATTACH, (conversation_id, message_id, name, len(text), text))
+        return Attachment(new_id, name, len(text))
 
     def _message(self, message_id: int) -> StoredMessage | None:
         rows = self._file.rows(MESSAGE + "WHERE m.id = ?", (message_id,))

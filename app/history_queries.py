@@ -16,6 +16,9 @@ CONVERSATION: Final = """
 MESSAGE: Final = """
     SELECT m.id, m.conversation_id, m.parent_id, m.role, m.content, m.reasoning, m.state, m.error,
         m.created_at, m.figures, m.model,
+        (SELECT json_group_array(json_array(a.id, a.name, a.characters))
+            FROM attachment a WHERE a.message_id = m.id),
+        m.edit,
         (SELECT count(*) FROM message s INDEXED BY message_siblings
             WHERE s.conversation_id = m.conversation_id AND s.parent_id IS m.parent_id
             AND s.id < m.id),
@@ -49,6 +52,17 @@ SHOW: Final = """
     WHERE id IN (SELECT id FROM line) AND chosen < (SELECT max(s.chosen) FROM message s
         WHERE s.conversation_id = message.conversation_id AND s.parent_id IS message.parent_id)
 """
+ATTACHMENTS: Final = """
+    SELECT id, name, characters FROM attachment
+    WHERE conversation_id = ? AND message_id IS NULL ORDER BY id
+"""
+ATTACH: Final = """
+    INSERT INTO attachment (conversation_id, message_id, name, characters, text) VALUES (?, ?, ?, ?, ?)
+"""
+ATTACH_AGAIN: Final = """
+    INSERT INTO attachment (conversation_id, message_id, name, characters, text)
+    SELECT ?1, ?2, name, characters, text FROM attachment WHERE id = ?3 AND conversation_id = ?1
+"""
 SIBLINGS: Final = """
     SELECT s.id FROM message m JOIN message s INDEXED BY message_siblings
         ON s.conversation_id = m.conversation_id AND s.parent_id IS m.parent_id
@@ -57,17 +71,20 @@ SIBLINGS: Final = """
 """
 _FOUND_AS_IT_IS: Final = """
     AND (instr(title, ?) OR id IN (
-        SELECT conversation_id FROM message WHERE instr(content, ?))) """
+        SELECT conversation_id FROM message WHERE instr(content, ?)) OR id IN (
+        SELECT conversation_id FROM attachment WHERE instr(text, ?))) """
 _FOUND_BY_LIKE: Final = """
     AND (title LIKE ? ESCAPE '\\' OR id IN (
-        SELECT conversation_id FROM message WHERE content LIKE ? ESCAPE '\\')) """
+        SELECT conversation_id FROM message WHERE content LIKE ? ESCAPE '\\') OR id IN (
+        SELECT conversation_id FROM attachment WHERE text LIKE ? ESCAPE '\\')) """
 _FOUND_FOLDED: Final = """
     AND (instr(casefold(title), ?) OR id IN (
-        SELECT conversation_id FROM message WHERE instr(casefold(content), ?))) """
+        SELECT conversation_id FROM message WHERE instr(casefold(content), ?)) OR id IN (
+        SELECT conversation_id FROM attachment WHERE instr(casefold(text), ?))) """
 
 
 def search(needle: str) -> tuple[str, tuple[str, ...]]:
-    """The condition for conversations with a text in title or messages, and its values; none for an empty text.
+    """The condition for conversations with a text in title, messages or attachments, and its values; none for an empty text.
 
     A scan, not an index: a trigram index finds no words of two letters (most Chinese ones), and writing to it
     takes 8 to 30 ms for now and then an ordinary message, 60 ms for one of 100,000 characters.
@@ -76,12 +93,12 @@ def search(needle: str) -> tuple[str, tuple[str, ...]]:
         return "", ()
     cased = [c for c in needle if _has_case(c)]
     if not cased:
-        return _FOUND_AS_IT_IS, (needle,) * 2
+        return _FOUND_AS_IT_IS, (needle,) * 3
     if len(needle) <= _LIKE_LIMIT and "".join(cased).isascii():
         # LIKE ignores the case of ASCII letters only, and is faster than folding each message.
         pattern = "".join("\\" + c if c in "\\%_" else c for c in needle)
-        return _FOUND_BY_LIKE, (f"%{pattern}%",) * 2
-    return _FOUND_FOLDED, (needle.casefold(),) * 2
+        return _FOUND_BY_LIKE, (f"%{pattern}%",) * 3
+    return _FOUND_FOLDED, (needle.casefold(),) * 3
 
 
 def _has_case(letter: str) -> bool:

@@ -11,6 +11,8 @@ from typing import Any, Final, Literal, get_args
 
 import msgspec
 
+from app.attachments import Attachment
+
 Role = Literal["user", "assistant"]
 MessageState = Literal["complete", "streaming", "stopped", "interrupted", "failed"]
 
@@ -21,6 +23,7 @@ RENAME_LIMIT: Final = 200
 """Characters of a title the user types."""
 
 _NUMBERS: Final = msgspec.json.Decoder(dict[str, int | float])
+_ATTACHMENTS: Final = msgspec.json.Decoder(list[tuple[int, str, int]])
 # Control characters, and the marks that turn the writing direction and so disguise a text; joiners of emoji stay.
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
@@ -62,6 +65,9 @@ class StoredMessage:
     figures: dict[str, float | int]
     """tokens, tokens_per_s, first_token_ms, reused, prompt_tokens, seed: whatever was known at the end."""
     model: str
+    attachments: tuple[Attachment, ...]
+    edit: str | None
+    """A changed text that was not sent yet."""
     sibling: int
     """Its place among the messages with the same parent, from 0 by age."""
     num_siblings: int
@@ -74,8 +80,9 @@ def conversation_from(row: tuple[Any, ...]) -> Conversation:
 
 
 def message_from(row: tuple[Any, ...]) -> StoredMessage:
-    """A row in the order of the fields, `figures` as JSON."""
-    return StoredMessage(*(*row[:9], numbers_from(row[9]), *row[10:]))
+    """A row in the order of the fields, `figures` and `attachments` as JSON."""
+    attachments = tuple(Attachment(*a) for a in _ATTACHMENTS.decode(row[11]))
+    return StoredMessage(*(*row[:9], numbers_from(row[9]), row[10], attachments, *row[12:]))
 
 
 def numbers_from(text: str) -> dict[str, float | int]:

@@ -54,7 +54,25 @@ _TABLES: Final = (
     "CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_TABLES,)
+# Without a message it belongs to the draft. The text comes last: reading the rest leaves its pages alone.
+_ATTACHMENTS_AND_EDITS: Final = (
+    """
+    CREATE TABLE attachment (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id INTEGER NOT NULL REFERENCES conversation (id) ON DELETE CASCADE,
+        message_id INTEGER,
+        name TEXT NOT NULL,
+        characters INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        FOREIGN KEY (conversation_id, message_id) REFERENCES message (conversation_id, id)
+    )
+    """,
+    "CREATE INDEX attachment_place ON attachment (conversation_id, message_id)",
+    "CREATE INDEX attachment_message ON attachment (message_id)",
+    "ALTER TABLE message ADD COLUMN edit TEXT",  # what the user is making of it; NULL: nothing
+)
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (_TABLES, _ATTACHMENTS_AND_EDITS)
 
 
 def migrate(db: sqlite3.Connection) -> None:

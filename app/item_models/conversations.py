@@ -93,7 +93,7 @@ class ConversationsModel(QAbstractListModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid() or isinstance(self._rows[index.row()], str):
-            return Qt.ItemFlag.ItemIsEnabled if index.isValid() else Qt.ItemFlag.NoItemFlags
+            return Qt.ItemFlag.NoItemFlags  # the arrow keys pass over headings
         return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:

@@ -6,14 +6,18 @@ renaming or deleting conversations meanwhile cannot mix them up.
 """
 
 import time
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance, Slot
 
+from app.attachments import Attachment
 from app.history import Conversation, History, MessageState, StoredMessage
+from app.stores.asking import chat_request
+from app.stores.error_words import sentence
 from app.stores.writing import Writing, take_figures
 from engine.api.events import ChatEvent, Counted, Finished, Loading, Reading, Started, TextDelta
-from engine.api.requests import ChatRequest, Message
+from engine.api.requests import ChatRequest
 from engine.errors import ContextOverflow, EngineError
 
 SAVE_INTERVAL_MS = 60
@@ -123,6 +127,14 @@ class ChatStore(QObject):
         self.opened.emit()
         self.status_changed.emit()
 
+    def ensure_conversation(self) -> Conversation:
+        """The open one; where there is none yet, a new one."""
+        if self._conversation is None:
+            self._conversation = self._history.create(model=self._model)
+            self._history.set_value("conversation", str(self._conversation.id))
+            self.conversations_changed.emit()
+        return self._conversation
+
     def rename(self, conversation_id: int, title: str) -> None:
         """Give a conversation another title."""
         if title.strip():
@@ -154,7 +166,7 @@ class ChatStore(QObject):
 
     def set_options(self, *, system_prompt: str, parameters: dict[str, float | int]) -> None:
         """Set the open conversation's system prompt and parameters; a new one is created for them."""
-        conversation = self._ensure_conversation()
+        conversation = self.ensure_conversation()
         self._history.set_options(
             conversation.id, system_prompt=system_prompt, parameters=parameters
         )
@@ -169,21 +181,35 @@ class ChatStore(QObject):
         if self._conversation is None and not text.strip():
             return
         try:
-            self._history.set_draft(self._ensure_conversation().id, text, scroll)
+            conversation = self.ensure_conversation()
+            self._history.set_draft(conversation.id, text, scroll)
+            self._conversation = self._history.conversation(conversation.id)
+        except EngineError as error:
+            self.failed.emit(str(error))
+
+    def set_edit(self, message_id: int, text: str | None) -> None:
+        """Keep what the user is making of a message; None: nothing any more."""
+        try:
+            self._history.set_edit(message_id, text)
         except EngineError as error:
             self.failed.emit(str(error))
 
     # --- answers ---------------------------------------------------------------------------------
 
     def send(self, text: str) -> bool:
-        """Save a message and ask for its answer; False (with `failed`) when it cannot be saved."""
+        """Save a message, with all that lies beside the draft, and ask for its answer.
+
+        Returns:
+            False (with `failed`) when it cannot be saved.
+        """
         path = self.messages()
         return self._ask(text, path[-1].id if path else None)
 
-    def edit(self, message_id: int, text: str) -> None:
-        """Ask a changed question beside the old one, which is kept."""
+    def edit(self, message_id: int, text: str, attachments: Sequence[Attachment] = ()) -> None:
+        """Ask a changed question beside the old one, which is kept; so is the draft."""
         message = self._find(message_id)
-        if message and self._ask(text, message.parent_id):
+        if message and self._ask(text, message.parent_id, attachments):
+            self.set_edit(message_id, None)
             self.opened.emit()
 
     def regenerate(self, message_id: int) -> None:
@@ -222,10 +248,12 @@ class ChatStore(QObject):
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _ask(self, text: str, parent: int | None) -> bool:
+    def _ask(
+        self, text: str, parent: int | None, attachments: Sequence[Attachment] | None = None
+    ) -> bool:
         try:
-            conversation = self._ensure_conversation()
-            user = self._history.add_user(conversation.id, text, parent)
+            conversation = self.ensure_conversation()
+            user = self._history.add_user(conversation.id, text, parent, attachments)
         except EngineError as error:
             self.failed.emit(str(error))
             return False
@@ -240,32 +268,16 @@ class ChatStore(QObject):
         self._start(message)
 
     def _start(self, message: StoredMessage, *, content: str = "", reasoning: str = "") -> None:
-        request = self._request(message, continued=bool(content or reasoning))
+        request = chat_request(
+            self._history,
+            message,
+            model=self._model,
+            defaults=self._defaults,
+            goes_on=bool(content or reasoning),
+        )
         writing = Writing(message, content=content, reasoning=reasoning)
         self._writing[self._streams.stream(request)] = writing
         self.status_changed.emit()
-
-    def _request(self, answer: StoredMessage, *, continued: bool) -> ChatRequest:
-        conversation = self._history.conversation(answer.conversation_id)
-        assert conversation is not None
-        messages: list[Message] = []
-        if conversation.system_prompt.strip():
-            messages.append(Message("system", conversation.system_prompt))
-        for message in self._history.path(conversation.id):
-            if message.id == answer.id:
-                break
-            if message.content:
-                messages.append(Message(message.role, message.content))
-        if continued:
-            thought = answer.reasoning or None
-            messages.append(Message("assistant", answer.content, reasoning_content=thought))
-        parameters: dict[str, Any] = {**self._defaults, **conversation.parameters}
-        return ChatRequest(
-            messages=messages,
-            model=self._model or None,
-            continue_final_message=continued or None,
-            **parameters,
-        )
 
     @Slot(int, object)
     def _on_event(self, stream: int, event: ChatEvent) -> None:
@@ -324,21 +336,15 @@ class ChatStore(QObject):
         writing = self._writing.get(stream)
         if writing is None:
             return
-        if isinstance(error, ContextOverflow):
-            self._finish(stream, writing, "failed", self._full_sentence(error))
-        elif isinstance(error, EngineError):
+        if isinstance(error, EngineError):
             has_text = bool(writing.content or writing.reasoning)
-            self._finish(stream, writing, "interrupted" if has_text else "failed", str(error))
+            can_go_on = has_text and not isinstance(error, ContextOverflow)
+            words = sentence(error, writing.message.model)
+            self._finish(stream, writing, "interrupted" if can_go_on else "failed", words)
         elif error is not None or writing.stopped:
             self._finish(stream, writing, "stopped", "")
         else:
             self._finish(stream, writing, "complete", "")
-
-    def _full_sentence(self, error: ContextOverflow) -> str:
-        return self.tr(
-            "This conversation has {0} tokens and the context holds {1}. "
-            "Start a new chat, or load the model with a larger context in the settings."
-        ).format(f"{error.prompt_tokens:,}", f"{error.limit:,}")
 
     def _stop(self, stream: int, writing: Writing) -> None:
         writing.stopped = True
@@ -375,13 +381,6 @@ class ChatStore(QObject):
                     writing.saved = True
                 except EngineError as error:
                     self.failed.emit(str(error))
-
-    def _ensure_conversation(self) -> Conversation:
-        if self._conversation is None:
-            self._conversation = self._history.create(model=self._model)
-            self._history.set_value("conversation", str(self._conversation.id))
-            self.conversations_changed.emit()
-        return self._conversation
 
     def _reload(self, conversation_id: int) -> None:
         if self._conversation and self._conversation.id == conversation_id:

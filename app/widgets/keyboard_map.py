@@ -41,6 +41,7 @@ class KeyboardMap(QDialog):
             ("Ctrl+N", QCoreApplication.translate("KeyboardMap", "New chat")),
             ("Ctrl+F", QCoreApplication.translate("KeyboardMap", "Search chats")),
             ("Ctrl+L", QCoreApplication.translate("KeyboardMap", "Write a message")),
+            ("Ctrl+U", QCoreApplication.translate("KeyboardMap", "Attach text files")),
             ("Ctrl+M", QCoreApplication.translate("KeyboardMap", "Choose the model")),
             ("Ctrl+P", QCoreApplication.translate("KeyboardMap", "Parameters")),
             ("Ctrl+R", QCoreApplication.translate("KeyboardMap", "Another answer")),

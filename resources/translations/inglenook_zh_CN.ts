@@ -115,6 +115,82 @@
     </message>
 </context>
 <context>
+    <name>Attaching</name>
+    <message>
+        <source>Attach text files</source>
+        <translation>附加文本文件</translation>
+    </message>
+    <message>
+        <source>Pasted text {0}</source>
+        <translation>粘贴的文本 {0}</translation>
+    </message>
+    <message>
+        <source>Pasted text</source>
+        <translation>粘贴的文本</translation>
+    </message>
+    <message>
+        <source>{0} was removed.</source>
+        <translation>已移除 {0}。</translation>
+    </message>
+</context>
+<context>
+    <name>AttachmentRow</name>
+    <message>
+        <source>Attachments</source>
+        <translation>附件</translation>
+    </message>
+    <message>
+        <source>{0} · {1} characters</source>
+        <translation>{0} · {1} 个字符</translation>
+    </message>
+    <message>
+        <source>Attachment {0}</source>
+        <translation>附件 {0}</translation>
+    </message>
+    <message>
+        <source>Show {0}</source>
+        <translation>查看 {0}</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Remove {0}</source>
+        <translation>移除 {0}</translation>
+    </message>
+</context>
+<context>
+    <name>AttachmentView</name>
+    <message>
+        <source>The first {0} of {1} characters</source>
+        <translation>前 {0} 个字符，共 {1} 个</translation>
+    </message>
+    <message>
+        <source>Put into the message</source>
+        <translation>放入消息正文</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+</context>
+<context>
+    <name>AttachmentsStore</name>
+    <message>
+        <source>{0} is too large: at most {1} MB of text can be attached.</source>
+        <translation>{0} 太大：最多可以附加 {1} MB 的文本。</translation>
+    </message>
+    <message>
+        <source>{0} is not a text file. Attach text in UTF-8, such as .txt or .md.</source>
+        <translation>{0} 不是文本文件。请附加 UTF-8 编码的文本，例如 .txt 或 .md。</translation>
+    </message>
+    <message>
+        <source>{0} cannot be read. Check that it is there and may be read.</source>
+        <translation>无法读取 {0}。请确认文件存在并且有读取权限。</translation>
+    </message>
+</context>
+<context>
     <name>ChatPage</name>
     <message>
         <source>Ask anything. The answer is computed on this machine, and nothing leaves it.</source>
@@ -171,10 +247,6 @@
         <source>Reading {0} of {1} tokens</source>
         <translation>正在读取词元：{0} / {1}</translation>
     </message>
-    <message>
-        <source>This conversation has {0} tokens and the context holds {1}. Start a new chat, or load the model with a larger context in the settings.</source>
-        <translation>此对话有 {0} 个词元，而上下文只能容纳 {1} 个。请开始新对话，或在设置中加大上下文后重新载入模型。</translation>
-    </message>
 </context>
 <context>
     <name>CodeBlock</name>
@@ -192,6 +264,10 @@
     <message>
         <source>Ask anything. Nothing leaves this machine.</source>
         <translation>随便问。一切都留在本机。</translation>
+    </message>
+    <message>
+        <source>Attach text files (Ctrl+U)</source>
+        <translation>附加文本文件 (Ctrl+U)</translation>
     </message>
     <message>
         <source>Model</source>
@@ -424,6 +500,29 @@
     </message>
 </context>
 <context>
+    <name>Errors</name>
+    <message>
+        <source>This conversation has {0} tokens and the context holds {1}. Start a new chat, or load the model with a larger context in the settings.</source>
+        <translation>此对话有 {0} 个词元，而上下文只能容纳 {1} 个。请新建对话，或在设置中用更大的上下文加载模型。</translation>
+    </message>
+    <message>
+        <source>The model {0} is not here any more. Choose another one (Ctrl+M), or add one on the models page (Ctrl+2).</source>
+        <translation>模型 {0} 已不在此处。请选择其他模型（Ctrl+M），或在模型页面（Ctrl+2）添加一个。</translation>
+    </message>
+    <message>
+        <source>{0} needs {1} GiB of memory, and {2} GiB are free. Close other programs, or choose a smaller model.</source>
+        <translation>{0} 需要 {1} GiB 内存，而可用内存为 {2} GiB。请关闭其他程序，或选择更小的模型。</translation>
+    </message>
+    <message>
+        <source>The process that computes {0} died again and again. Try again, or choose another model.</source>
+        <translation>运行 {0} 的进程反复意外退出。请重试，或选择其他模型。</translation>
+    </message>
+    <message>
+        <source>The service does not answer at the moment. Try again shortly.</source>
+        <translation>服务暂时没有响应。请稍后重试。</translation>
+    </message>
+</context>
+<context>
     <name>Gauge</name>
     <message>
         <source>Context {0} % full</source>
@@ -494,6 +593,10 @@
     <message>
         <source>Write a message</source>
         <translation>写消息</translation>
+    </message>
+    <message>
+        <source>Attach text files</source>
+        <translation>附加文本文件</translation>
     </message>
     <message>
         <source>Choose the model</source>
@@ -1203,6 +1306,10 @@
     <message>
         <source>Leave the message as it is (Esc)</source>
         <translation>保持消息不变 (Esc)</translation>
+    </message>
+    <message>
+        <source>Pasted text</source>
+        <translation>粘贴的文本</translation>
     </message>
 </context>
 <context>

@@ -5,17 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QTextOption
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 
 from app.history import History
+from app.stores.attachments import AttachmentsStore
 from app.stores.chat import ChatStore
 from app.stores.diagnostics import DiagnosticsStore
 from app.stores.models import ModelsStore
 from app.stores.settings import SettingsStore
 from app.theme import Theme
 from app.widgets.chat.page import ChatPage
+from app.widgets.keyboard_map import KeyboardMap
 from app.widgets.library.page import ModelsPage
 from app.widgets.main_window import MainWindow
 from app.widgets.settings.page import SettingsPage
@@ -53,12 +55,13 @@ class Desk:
         )
         self.store = ChatStore(self.history, self.streams)
         self.models = ModelsStore(self.bridge)
-        self.page = ChatPage(self.store, self.models)
+        self.attachments = AttachmentsStore(self.history, self.store)
+        self.page = ChatPage(self.store, self.models, self.attachments)
         settings = SettingsStore(Paths.find(folder))
         self.window = MainWindow(
             self.page,
             ModelsPage(self.models),
-            SettingsPage(settings, DiagnosticsStore(self.bridge, "0", {})),
+            SettingsPage(settings, DiagnosticsStore(self.bridge, "0", {}), KeyboardMap.meanings),
         )
 
     def close(self) -> None:
@@ -230,14 +233,10 @@ def test_without_models_the_models_page_is_shown(desk: Desk, qtbot) -> None:
     assert desk.window.pages.currentIndex() == 1
 
 
-@pytest.mark.parametrize(
-    "text", ["x" * 1_000_000, "`" * 1_000_000, "word " * 200_000, "line\n" * 20_000, "😀" * 100_000]
-)
-def test_a_huge_paste_is_sent_whole(desk: Desk, qtbot, text: str) -> None:
+@pytest.mark.parametrize("text", ["x" * 1_000_000, "`" * 1_000_000, "word " * 200_000])
+def test_a_huge_draft_of_old_is_sent_whole(desk: Desk, qtbot, text: str) -> None:
     """C39; without the other way to break lines, the first two take about a minute each."""
-    mime = QMimeData()
-    mime.setText(text)
-    desk.page.composer.editor.insertFromMimeData(mime)
+    desk.page.composer.set_text(text)
     qtbot.keyClick(desk.page.composer.editor, Qt.Key.Key_Return)
     assert desk.store.messages()[0].content.strip() == text.strip()
     assert desk.page.composer.text == ""

@@ -7,7 +7,14 @@ import pytest
 
 from app.history import History
 from app.stores.chat import ChatStore
-from engine.errors import ContextOverflow, ServiceUnavailable
+from engine.errors import (
+    ContextOverflow,
+    InvalidRequest,
+    ModelNotFound,
+    OutOfMemory,
+    ServiceUnavailable,
+    WorkerCrashed,
+)
 from tests.helpers.fake_streams import FakeStreams
 
 pytestmark = pytest.mark.gui
@@ -160,7 +167,7 @@ def test_a_lost_service_leaves_the_part_and_continue_goes_on(chat: Chat, qtbot) 
         chat.streams.ends(ServiceUnavailable("The service ended.", hint="Try again."))
     answer = chat.store.messages()[-1]
     assert (answer.content, answer.state) == ("Once upon", "interrupted")
-    assert "Try again." in answer.error
+    assert "Try again" in answer.error
     chat.store.continue_answer(answer.id)
     request = chat.streams.requests[-1]
     assert request.continue_final_message
@@ -191,3 +198,32 @@ def test_drafts_are_kept_for_each_conversation(chat: Chat) -> None:
     chat.store.open(first.id)
     assert chat.store.conversation is not None
     assert chat.store.conversation.draft == "half a thought"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            ModelNotFound("x", hint="Add one with `inglenook models add FILE`."),
+            ("m", "models page"),
+        ),
+        (
+            OutOfMemory("x", needed_bytes=3 * 2**30, free_bytes=2**29),
+            ("m needs 3.0 GiB", "0.5 GiB are free"),
+        ),
+        (OutOfMemory("Not enough."), ("Not enough.",)),
+        (WorkerCrashed("x", exit_code=-9), ("Try again",)),
+        (
+            InvalidRequest("The field seed is wrong.", hint="Correct it."),
+            ("The field seed is wrong.",),
+        ),
+    ],
+)
+def test_an_error_says_what_can_be_done_in_the_window(chat: Chat, qtbot, error, words) -> None:
+    chat.store.send("Hello")
+    with qtbot.waitSignal(chat.store.message_changed):
+        chat.streams.ends(error)
+    answer = chat.store.messages()[-1]
+    assert answer.state == "failed"
+    assert all(word in answer.error for word in words)
+    assert "`" not in answer.error

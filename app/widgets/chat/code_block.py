@@ -1,7 +1,7 @@
 """A code block of an answer: language, Copy, the code itself with its keywords coloured.
 
-Zone: app.widgets.chat. Colouring runs once, when the block is finished, in slices between events. What is
-copied is the source of `blocks.Block`, never what the display made of it.
+Zone: app.widgets.chat. Colouring runs once, when the finished block is first seen, in slices between events.
+What is copied is the source of `blocks.Block`, never what the display made of it.
 """
 
 import math
@@ -9,10 +9,11 @@ import re
 import time
 from collections.abc import Iterator
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QMimeData, Qt, QTimer, Slot
 from PySide6.QtGui import (
     QColor,
     QKeyEvent,
+    QPaintEvent,
     QTextBlock,
     QTextCharFormat,
     QTextCursor,
@@ -38,7 +39,7 @@ _MARKS = re.compile("[\x00\ufdd0\ufdd1]")
 
 
 class CodeBlock(QFrame):
-    """Shows a code block while it grows and after; `finish` colours it."""
+    """Shows a code block while it grows and after; once finished, it is coloured when it is seen."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,7 +47,7 @@ class CodeBlock(QFrame):
         self._code = ""
         self._is_finished = False
         self._language = label(role="soft")
-        self._copy = CopyButton(lambda: self._code, object_name="copy_code")
+        self._copy = CopyButton(self._copied, object_name="copy_code")
         self._text = _CodeText()
         self._reader: Iterator[Span] | None = None
         self._line: QTextBlock | None = None
@@ -77,10 +78,16 @@ class CodeBlock(QFrame):
         self._code = code
 
     def finish(self, code: str, language: str) -> None:
-        """Show the code for good and begin to colour it."""
+        """Show the code for good."""
         self.show_live(code, language)
         self._is_finished = True
         self._colour()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Qt's hook: of many blocks, only those in sight are coloured."""
+        super().paintEvent(event)
+        if self._reader is not None and not self._timer.isActive():
+            self._timer.start()
 
     def changeEvent(self, event: QEvent) -> None:
         """Qt's hook: colours lie in the text's layout, so another theme means colouring again."""
@@ -92,6 +99,9 @@ class CodeBlock(QFrame):
         elif event.type() == QEvent.Type.LanguageChange:
             self._name(self._language.text())
 
+    def _copied(self) -> str:
+        return self._code
+
     def _name(self, language: str) -> None:
         self._language.setText(language)
         self._text.setAccessibleName(self.tr("Code {0}").format(language).strip())
@@ -100,7 +110,7 @@ class CodeBlock(QFrame):
         self._reader = spans(_displayed(self._code), self._language.text().lower())
         self._line = self._text.document().begin()
         self._found = []
-        self._timer.start()
+        self.update()
 
     @Slot()
     def _colour_some(self) -> None:
@@ -139,6 +149,7 @@ class _CodeText(QPlainTextEdit):
     def __init__(self) -> None:
         super().__init__()
         self._shown = ""
+        self._cuts: set[int] = set()
         self._is_data = False
         self.setObjectName("code")
         self.setReadOnly(True)
@@ -164,9 +175,12 @@ class _CodeText(QPlainTextEdit):
 
     def show_code(self, code: str) -> None:
         """Show code; what only grew is appended."""
-        shown = _displayed(code)
+        shown, self._cuts = _cut(_displayed(code))
         if shown == self._shown:
             return
+        if not self._is_data and self._cuts:
+            self._is_data = True
+            self.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         if self._shown and shown.startswith(self._shown):
             cursor = QTextCursor(self.document())
             cursor.movePosition(QTextCursor.MoveOperation.End)
@@ -174,10 +188,17 @@ class _CodeText(QPlainTextEdit):
         else:
             self.setPlainText(shown)
         self._shown = shown
-        if not self._is_data and any(len(line) > LINE_LIMIT for line in shown.split("\n")):
-            self._is_data = True
-            self.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self._fit()
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        """Qt's hook: what was cut for display is copied in one line."""
+        cursor = self.textCursor()
+        number = self.document().findBlock(cursor.selectionStart()).blockNumber()
+        lines = cursor.selectedText().split("\u2029")
+        ends = ["" if number + i in self._cuts else "\n" for i in range(1, len(lines))]
+        data = QMimeData()
+        data.setText("".join(line + end for line, end in zip(lines, [*ends, ""], strict=True)))
+        return data
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Qt's hook: up and down belong to the transcript, unless the code is cut to MAX_LINES."""
@@ -219,6 +240,17 @@ class _CodeText(QPlainTextEdit):
 
 def _displayed(code: str) -> str:
     return _MARKS.sub("\ufffd", _LINE_ENDS.sub("\n", code))
+
+
+def _cut(text: str) -> tuple[str, set[int]]:
+    """The text with overlong lines in pieces, as Qt lays out a line as a whole; which lines go on with the one before."""
+    lines: list[str] = []
+    cuts: set[int] = set()
+    for line in text.split("\n"):
+        pieces = [line[at : at + LINE_LIMIT] for at in range(0, len(line), LINE_LIMIT)] or [""]
+        cuts.update(range(len(lines) + 1, len(lines) + len(pieces)))
+        lines += pieces
+    return "\n".join(lines), cuts
 
 
 def _formats(tokens: Tokens) -> dict[Role, QTextCharFormat]:

@@ -1,12 +1,15 @@
 """Where the user writes: the text, the model that answers, how full the context is, Send or Stop."""
 
 import re
+from collections.abc import Sequence
 
 from PySide6.QtCore import QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
+from app.attachments import Attachment
 from app.theme import UNIT
+from app.widgets.chat.attachment_row import AttachmentRow
 from app.widgets.chat.gauge import Gauge
 from app.widgets.common.buttons import chip_button, describe, icon_button
 from app.widgets.common.focus import FocusWithin
@@ -16,6 +19,7 @@ _MEASURED_BLOCKS = 40
 """Past so many lines the editor is at its full height anyway; measuring more would cost time."""
 
 _LONG = 10_000
+"""Characters; a longer paste is better beside the text than in it."""
 _LONG_WORD = re.compile(rf"\S{{{_LONG}}}")
 """Qt looks for a place between words anew in each line: 1 MB without a space would take a minute."""
 
@@ -25,9 +29,13 @@ class Editor(QPlainTextEdit):
 
     Signals:
         submitted(): Return was pressed outside an input method's composition.
+        long_pasted(str text): a text came that is too long for a text field; it was not put in.
+        files_given(list paths): local files were pasted or dropped.
     """
 
     submitted = Signal()
+    long_pasted = Signal(str)
+    files_given = Signal(list)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,11 +53,26 @@ class Editor(QPlainTextEdit):
             wanted = round(lines * self.fontMetrics().lineSpacing()) + 2 * UNIT
         self.setFixedHeight(max(_LEAST_HEIGHT, min(_MOST_HEIGHT, wanted)))
 
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """Qt's hook: may it be dropped here?"""
+        return source.hasUrls() or super().canInsertFromMimeData(source)
+
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Qt's hook: paste and drop."""
-        if _LONG_WORD.search(source.text()):
+        """Qt's hook: paste and drop. Not in the text field: Qt lays out 1 MB on one line anew at each key."""
+        files = [url.toLocalFile() for url in source.urls() if url.isLocalFile()]
+        if files:
+            self.files_given.emit(files)
+        elif len(text := source.text()) > _LONG:
+            self.long_pasted.emit(text)
+        else:
+            super().insertFromMimeData(source)
+
+    def insert_at_cursor(self, text: str) -> None:
+        """Put `text` where the user writes."""
+        if _LONG_WORD.search(text):
             self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        super().insertFromMimeData(source)
+        self.insertPlainText(text)
+        self.setFocus()
 
     def replace_text(self, text: str) -> None:
         """Put `text` in place of everything, and forget what could be undone."""
@@ -81,12 +104,14 @@ class Composer(QFrame):
         stop_requested(): the user wants the answer stopped.
         text_changed(): the draft changed.
         model_menu_requested(): the model chip was pressed.
+        attach_requested(): the user wants to choose files.
     """
 
     submitted = Signal(str)
     stop_requested = Signal()
     text_changed = Signal()
     model_menu_requested = Signal()
+    attach_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -95,6 +120,10 @@ class Composer(QFrame):
         self.editor = Editor(self)
         self.editor.setAccessibleName(self.tr("Message"))
         self.editor.setPlaceholderText(self.tr("Ask anything. Nothing leaves this machine."))
+        self.attachments = AttachmentRow(can_remove=True, parent=self)
+        self._attach = icon_button(
+            "paperclip", self.tr("Attach text files (Ctrl+U)"), object_name="attach", size=18
+        )
         self.chip = chip_button("", object_name="model_chip", icon_name="cube")
         self.chip.setAccessibleName(self.tr("Model"))
         self.chip.setToolTip(self.tr("Choose the model (Ctrl+M)"))
@@ -106,6 +135,7 @@ class Composer(QFrame):
         self.send_button.set_tone("on_ember")
         foot = QHBoxLayout()
         foot.setSpacing(UNIT)
+        foot.addWidget(self._attach)
         foot.addWidget(self.chip)
         foot.addStretch(1)
         foot.addWidget(self.context_label)
@@ -114,6 +144,7 @@ class Composer(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 10, 10, UNIT)
         layout.setSpacing(0)
+        layout.addWidget(self.attachments)
         layout.addWidget(self.editor)
         layout.addLayout(foot)
         FocusWithin(self, self.editor)
@@ -121,6 +152,7 @@ class Composer(QFrame):
         self.editor.textChanged.connect(self._on_text)
         self.send_button.clicked.connect(self._on_button)
         self.chip.clicked.connect(self.model_menu_requested)
+        self._attach.clicked.connect(self.attach_requested)
         self.set_context(0, 0)
         self.set_busy(busy=False)
 
@@ -135,6 +167,15 @@ class Composer(QFrame):
     def set_text(self, text: str) -> None:
         """Replace what is typed; the cursor goes to its end."""
         self.editor.replace_text(text)
+
+    def show_attachments(self, items: Sequence[Attachment]) -> None:
+        """Show what goes along with the text."""
+        self.attachments.show_items(items)
+        self._update_button()
+
+    @property
+    def _can_send(self) -> bool:
+        return bool(self.text.strip() or self.attachments.items)
 
     def set_busy(self, *, busy: bool) -> None:
         """Send becomes Stop while an answer is written."""
@@ -160,7 +201,7 @@ class Composer(QFrame):
         self.gauge.setToolTip(tip)
 
     def _update_button(self) -> None:
-        self.send_button.setEnabled(self._busy or bool(self.text.strip()))
+        self.send_button.setEnabled(self._busy or self._can_send)
 
     def _on_text(self) -> None:
         self._update_button()
@@ -173,5 +214,5 @@ class Composer(QFrame):
             self._submit()
 
     def _submit(self) -> None:
-        if not self._busy and self.text.strip():
+        if not self._busy and self._can_send:
             self.submitted.emit(self.text)

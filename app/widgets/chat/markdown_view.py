@@ -25,6 +25,9 @@ LIVE_LIMIT = 4000
 """Longer blocks are plain text while they grow, so that an update costs the same however long they are."""
 LIVE_CELLS = 160
 """Likewise for the cells of a table, which cost Qt more than other text."""
+PLAIN_CELLS = 2000
+"""A source with more cell borders than this is shown as it is: Qt needs 0.2 ms for every row of a table."""
+PLAIN_CHARACTERS = 200_000
 _SCROLL_BAR = 12
 _PAGING = {Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
 
@@ -54,6 +57,8 @@ class MarkdownView(QTextBrowser):
             Qt.TextInteractionFlag.TextBrowserInteraction
             | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
+        # With Qt's own mode every new height would lay all of it out again.
+        self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.anchorClicked.connect(self._emit_link)
         self.highlighted.connect(self._show_address)
@@ -65,7 +70,12 @@ class MarkdownView(QTextBrowser):
         return self._source
 
     def show_markdown(self, source: str) -> None:
-        """Render a finished source."""
+        """Render a finished source; very large tables and texts come out as plain text."""
+        if source.count("|") > PLAIN_CELLS or len(source) > PLAIN_CHARACTERS:
+            self.show_plain(source.strip("\n"))
+            return
+        if source == self._source and not self._is_plain:
+            return
         self._source, self._is_plain = source, False
         self._show(markdown_document(source, text_font(), self._tokens))
         # Tab stops only where there is something to do.
@@ -77,7 +87,7 @@ class MarkdownView(QTextBrowser):
         if len(source) <= LIVE_LIMIT and source.count("|") <= LIVE_CELLS:
             self.show_markdown(source)
         else:
-            self.show_plain(source)
+            self.show_plain(source.strip("\n"))
 
     def show_plain(self, source: str) -> None:
         """Show the source as it is; what only grew is appended."""
@@ -153,8 +163,8 @@ class MarkdownView(QTextBrowser):
     def _fit(self) -> None:
         document = self.document()
         width = self.width()
-        if document.textWidth() != width:  # setting the same would lay all of it out again
-            document.setTextWidth(width)
+        if self.lineWrapColumnOrWidth() != width:  # setting the same would lay it out again, too
+            self.setLineWrapColumnOrWidth(width)
         size = document.size()
         bar = _SCROLL_BAR if size.width() > width else 0
         self.setFixedHeight(max(1, math.ceil(size.height()) + bar))

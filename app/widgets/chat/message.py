@@ -5,7 +5,7 @@ while there is something to show.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from PySide6.QtCore import QEvent, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from app.attachments import Attachment
 from app.widgets.chat.message_body import MessageBody
 from app.widgets.chat.message_footer import MessageFooter
 from app.widgets.chat.reasoning import Reasoning
@@ -59,6 +60,14 @@ class Message(Protocol):
         """Who answered."""
 
     @property
+    def attachments(self) -> Sequence[Attachment]:
+        """What the user sent along."""
+
+    @property
+    def edit(self) -> str | None:
+        """What the user is making of it."""
+
+    @property
     def sibling(self) -> int:
         """Its place among the versions of this message, from 0."""
 
@@ -79,6 +88,8 @@ class MessageView:
     error: str = ""
     figures: Mapping[str, float | int] = field(default_factory=dict)
     model: str = ""
+    attachments: Sequence[Attachment] = ()
+    edit: str | None = None
     sibling: int = 0
     num_siblings: int = 1
 
@@ -115,7 +126,7 @@ class AssistantMessage(QWidget):
         self._problem: ErrorBox | None = None
         self._body = MessageBody(self)
         self._body.link_clicked.connect(self.link_clicked)
-        self._footer = MessageFooter(lambda: self._content, self)
+        self._footer = MessageFooter(self._copied, self)
         self._footer.regenerate_requested.connect(self.regenerate_requested)
         self._footer.sibling_requested.connect(self.sibling_requested)
         self._footer.continue_requested.connect(self.continue_requested)
@@ -214,6 +225,9 @@ class AssistantMessage(QWidget):
         if event.type() == QEvent.Type.LanguageChange:
             self._retranslate()
         super().changeEvent(event)
+
+    def _copied(self) -> str:
+        return self._content
 
     def _show_reasoning(self) -> None:
         if self._thoughts is None:

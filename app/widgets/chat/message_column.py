@@ -6,22 +6,18 @@ written keeps its widget, in or out of the column, so that no text of it is lost
 
 from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from app.theme import TEXT_WIDTH, UNIT
 from app.widgets.chat.message import AssistantMessage, Message
+from app.widgets.chat.message_body import MessageBody
 from app.widgets.chat.user_message import UserMessage
 
-LOADED = 30
-"""Messages that are shown at first."""
-LOADED_CHARACTERS = 60_000
-"""Fewer than `LOADED`, if they are this long together."""
-STEP = 4
-STEP_CHARACTERS = 8_000
-"""How many are loaded at once when the reader comes near them."""
 MOST_LOADED = 90
 """More are never widgets at the same time: those furthest from the reader go."""
+_DELETED_MS = 1000
+"""After it went, when there is time: deleting a long answer takes as long as beginning to show the next."""
 
 MessageWidget = AssistantMessage | UserMessage
 
@@ -31,13 +27,16 @@ class MessageColumn(QWidget):
 
     Signals:
         regenerate_requested(int id), sibling_requested(int id, int step), continue_requested(int id),
-        edited(int id, str text), link_clicked(str address): as in `Transcript`.
+        edited(int id, str text, object attachments), edit_changed(int id, object text),
+        attachment_opened(object), link_clicked(str address): as in `Transcript`.
     """
 
     regenerate_requested = Signal(int)
     sibling_requested = Signal(int, int)
     continue_requested = Signal(int)
-    edited = Signal(int, str)
+    edited = Signal(int, str, object)
+    edit_changed = Signal(int, object)
+    attachment_opened = Signal(object)
     link_clicked = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -52,6 +51,7 @@ class MessageColumn(QWidget):
         self._text_width = TEXT_WIDTH
         self._loaded: dict[int, MessageWidget] = {}
         self._kept: dict[int, MessageWidget] = {}  # being written, but out of sight
+        self._edits: dict[int, str | None] = {}  # newer than in `messages`
         self._rows = QVBoxLayout(self)
         self._rows.setContentsMargins(0, 2 * UNIT, 0, 3 * UNIT)
         self._rows.setSpacing(2 * UNIT)
@@ -66,6 +66,7 @@ class MessageColumn(QWidget):
             widget.deleteLater()
         self._kept = {}
         self.messages = list(messages)
+        self._edits = {}
         self.first = self.last = 0
 
     def update_message(self, message: Message) -> None:
@@ -109,53 +110,50 @@ class MessageColumn(QWidget):
 
     # --- what is loaded --------------------------------------------------------------------------
 
+    @property
+    def is_full(self) -> bool:
+        """Another message would drop one at the other end."""
+        return self.last - self.first >= MOST_LOADED
+
     def load_end(self) -> None:
-        """Load the last messages and nothing else."""
-        end = len(self.messages)
-        self._load(end - self._count(range(end - 1, -1, -1), LOADED, LOADED_CHARACTERS), end)
+        """Load the last message and nothing else."""
+        self._drop_first(self.last - self.first)
+        self.first = self.last = max(len(self.messages) - 1, 0)
+        self.load_after()
 
     def load_around(self, index: int) -> None:
-        """Load a message and its neighbours, unless it is loaded."""
+        """Load a message and nothing else, unless it is loaded."""
         if not self.first <= index < self.last:
-            before = self._count(range(index - 1, -1, -1), STEP, STEP_CHARACTERS)
-            after = self._count(range(index, len(self.messages)), LOADED, LOADED_CHARACTERS)
-            self._load(index - before, index + after)
+            self._drop_first(self.last - self.first)
+            self.first = self.last = index
+            self.load_after()
 
     def load_before(self) -> None:
-        """Load a few more above, and let go of what is too far below."""
-        for _ in range(self._count(range(self.first - 1, -1, -1), STEP, STEP_CHARACTERS)):
+        """Load one more above, if there is one, and let go of what is too far below."""
+        if self.first > 0:
             self.first -= 1
             self._rows.insertWidget(0, self._make(self.messages[self.first]))
         while self.last - self.first > MOST_LOADED:
             self.last -= 1
             self._drop(self.messages[self.last])
 
-    def load_after(self, most: int = STEP) -> None:
-        """Load a few more below, and let go of what is too far above."""
-        for _ in range(self._count(range(self.last, len(self.messages)), most, STEP_CHARACTERS)):
-            self._append_row()
+    def load_after(self) -> None:
+        """Load one more below, if there is one, and let go of what is too far above."""
+        if self.last < len(self.messages):
+            # Before the stretch that keeps a short conversation at the top.
+            widget = self._make(self.messages[self.last])
+            self._rows.insertWidget(self._rows.count() - 1, widget)
+            self.last += 1
         self._drop_first(self.last - self.first - MOST_LOADED)
 
-    def _load(self, first: int, last: int) -> None:
-        self._drop_first(self.last - self.first)
-        self.first = self.last = first
-        while self.last < last:
-            self._append_row()
-
-    def _count(self, indices: range, most: int, characters: int) -> int:
-        """How many messages to load next, in this order: at least one, if there is one."""
-        count = total = 0
-        for index in indices:
-            total += len(self.messages[index].content)
-            if count and (count >= most or total > characters):
-                break
-            count += 1
-        return count
-
-    def _append_row(self) -> None:
-        # Before the stretch that keeps a short conversation at the top.
-        self._rows.insertWidget(self._rows.count() - 1, self._make(self.messages[self.last]))
-        self.last += 1
+    def unbuilt(self) -> MessageBody | None:
+        """The lowest loaded text that is not all shown yet."""
+        direct = Qt.FindChildOption.FindDirectChildrenOnly
+        for message in reversed(self.messages[self.first : self.last]):
+            body = self._loaded[message.id].findChild(MessageBody, options=direct)
+            if isinstance(body, MessageBody) and not body.is_built:
+                return body
+        return None
 
     def _drop_first(self, count: int) -> None:
         for _ in range(count):
@@ -169,14 +167,18 @@ class MessageColumn(QWidget):
         if isinstance(widget, AssistantMessage) and widget.is_live:
             self._kept[message.id] = widget
         else:
-            widget.deleteLater()
+            QTimer.singleShot(_DELETED_MS, widget.deleteLater)
 
     def _make(self, message: Message) -> MessageWidget:
         widget = self._kept.pop(message.id, None)
         if widget is None:
             widget = self._new(message)
+            widget.resize(self._text_width, 0)
             widget.set_width(self._text_width)
             widget.set_message(message)
+            edit = self._edits.get(message.id, message.edit)
+            if isinstance(widget, UserMessage) and edit is not None:
+                widget.resume_editing(edit)
         widget.show()
         self._loaded[message.id] = widget
         return widget
@@ -185,7 +187,9 @@ class MessageColumn(QWidget):
         number = message.id
         if message.role == "user":
             question = UserMessage(self)
-            question.edited.connect(lambda text: self.edited.emit(number, text))
+            question.edited.connect(lambda *what: self.edited.emit(number, *what))
+            question.edit_changed.connect(lambda text: self._on_edit(number, text))
+            question.attachment_opened.connect(self.attachment_opened)
             question.sibling_requested.connect(lambda s: self.sibling_requested.emit(number, s))
             return question
         answer = AssistantMessage(self)
@@ -194,6 +198,10 @@ class MessageColumn(QWidget):
         answer.sibling_requested.connect(lambda s: self.sibling_requested.emit(number, s))
         answer.link_clicked.connect(self.link_clicked)
         return answer
+
+    def _on_edit(self, message: int, text: str | None) -> None:
+        self._edits[message] = text
+        self.edit_changed.emit(message, text)
 
     def _index(self, message: int) -> int | None:
         """From the end, where messages change."""

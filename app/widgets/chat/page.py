@@ -1,14 +1,19 @@
 """The chat page: conversations, transcript, composer, parameters, put together over the store."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from app.attachments import Attachment
 from app.history import StoredMessage
+from app.stores.attachments import AttachmentsStore
 from app.stores.chat import ChatStore
 from app.stores.models import ModelsStore
 from app.theme import TEXT_WIDTH, UNIT
 from app.widgets.chat import model_words
+from app.widgets.chat.attaching import Attaching
 from app.widgets.chat.composer import Composer
 from app.widgets.chat.model_picker import Choice, ModelPicker
 from app.widgets.chat.parameters import ParametersPanel
@@ -35,7 +40,11 @@ class ChatPage(QWidget):
     models_requested = Signal()
 
     def __init__(
-        self, store: ChatStore, models: ModelsStore, parent: QWidget | None = None
+        self,
+        store: ChatStore,
+        models: ModelsStore,
+        attachments: AttachmentsStore,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.setObjectName("ground")
@@ -63,9 +72,13 @@ class ChatPage(QWidget):
         self.panel_button = icon_button(
             "sliders-horizontal", self.tr("Parameters (Ctrl+P)"), object_name="toggle_parameters"
         )
+        self._edits: dict[int, str | None] = {}
+        """Messages that are being edited, where it is not saved yet."""
         self._draft_timer = QTimer(self)
         self._draft_timer.setSingleShot(True)
         self._draft_timer.setInterval(_DRAFT_DELAY_MS)
+        self.attaching = Attaching(attachments, self.composer, self.save_draft, self)
+        attachments.failed.connect(self.said)
         self._lay_out()
         self._connect()
         self._show_conversation()
@@ -127,15 +140,19 @@ class ChatPage(QWidget):
         self.parameters.changed.connect(self._set_options)
         self.panel_button.clicked.connect(self.toggle_parameters)
         self._draft_timer.timeout.connect(self.save_draft)
-        self.transcript.regenerate_requested.connect(store.regenerate)
-        self.transcript.sibling_requested.connect(store.select_sibling)
+        self.attaching.undo_offered.connect(self.undo_offered)
+        self.transcript.regenerate_requested.connect(self._regenerate)
+        self.transcript.sibling_requested.connect(self._select_sibling)
         self.transcript.continue_requested.connect(store.continue_answer)
-        self.transcript.edited.connect(store.edit)
+        self.transcript.edited.connect(self._edit)
+        self.transcript.edit_changed.connect(self._on_edit_changed)
+        self.transcript.attachment_opened.connect(self.attaching.open)
         self.transcript.link_clicked.connect(_open_link)
         for keys, slot in (
             ("Esc", store.stop),
             ("Ctrl+P", self.toggle_parameters),
             ("Ctrl+M", self.choose_model),
+            ("Ctrl+U", self.attaching.choose_files),
         ):
             QShortcut(QKeySequence(keys), self).activated.connect(slot)
 
@@ -157,6 +174,7 @@ class ChatPage(QWidget):
         """Keep what is typed and where the reader is."""
         self._draft_timer.stop()
         self._store.set_draft(self.composer.text, self.transcript.position())
+        self._save_edits()
 
     def toggle_parameters(self) -> None:
         """Show or hide the parameters."""
@@ -185,7 +203,7 @@ class ChatPage(QWidget):
         """Ask for another answer to the last question."""
         answers = [m for m in self._store.messages() if m.role == "assistant"]
         if answers:
-            self._store.regenerate(answers[-1].id)
+            self._regenerate(answers[-1].id)
 
     # --- what the store says -----------------------------------------------------------------------
 
@@ -268,6 +286,15 @@ class ChatPage(QWidget):
         if not self._draft_timer.isActive():  # started anew by each key, it would wait for a pause
             self._draft_timer.start()
 
+    def _on_edit_changed(self, message: int, text: str | None) -> None:
+        self._edits[message] = text
+        self._on_typed()
+
+    def _save_edits(self) -> None:
+        for message, text in self._edits.items():
+            self._store.set_edit(message, text)
+        self._edits = {}
+
     def _send(self, text: str) -> None:
         if not self._store.model:
             self.models_requested.emit()
@@ -276,6 +303,23 @@ class ChatPage(QWidget):
         if self._store.send(text):
             self.composer.set_text("")
             self._draft_timer.stop()
+
+    # Each of these shows the conversation anew, and with it the saved draft.
+
+    def _edit(self, message: int, text: str, attachments: Sequence[Attachment]) -> None:
+        self._store.set_draft(self.composer.text, scroll=1.0)
+        self._edits[message] = text
+        self._save_edits()
+        self._store.edit(message, text, attachments)
+
+    def _regenerate(self, message: int) -> None:
+        self._store.set_draft(self.composer.text, scroll=1.0)
+        self._save_edits()
+        self._store.regenerate(message)
+
+    def _select_sibling(self, message: int, step: int) -> None:
+        self.save_draft()
+        self._store.select_sibling(message, step)
 
     def _search(self, query: str) -> None:
         self._query = query

@@ -29,10 +29,6 @@ LINE_HEIGHT: Final = 1.5 * TYPE["body"]
 """Least height of a line in logical pixels; taller glyphs get what they need."""
 BLOCK_GAP: Final = UNIT + UNIT // 2
 """Between paragraphs, and between the blocks of a message."""
-PLAIN_CELLS: Final = 2000
-"""A source with more cell borders than this is shown as it is: Qt needs 0.2 ms for every row of a table."""
-PLAIN_CHARACTERS: Final = 200_000
-
 _FEATURES = (
     QTextDocument.MarkdownFeature.MarkdownDialectGitHub
     | QTextDocument.MarkdownFeature.MarkdownNoHTML
@@ -49,17 +45,14 @@ class TextDocument(QTextDocument):
 
 
 def markdown_document(source: str, font: QFont, tokens: Tokens) -> TextDocument:
-    """The rendered source; very large tables and texts come out as plain text."""
+    """The rendered source."""
     document = TextDocument()
     document.setUndoRedoEnabled(False)
     document.setDocumentMargin(0)
     document.setDefaultFont(font)
     document.setIndentWidth(3 * UNIT)
-    if source.count("|") > PLAIN_CELLS or len(source) > PLAIN_CHARACTERS:
-        document.setPlainText(source.strip("\n"))
-    else:
-        document.setMarkdown(source, _FEATURES)
-        _style(document, tokens)
+    document.setMarkdown(source, _FEATURES)
+    _style(document, tokens)
     return document
 
 

@@ -4,10 +4,11 @@ Zone: app.widgets.chat, over `message_column`. It follows the end only while the
 number from 0 to 1 over all messages, whether loaded or not.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from PySide6.QtCore import QEvent, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QScrollArea, QWidget
 
@@ -16,7 +17,9 @@ from app.widgets.chat.message import Message
 from app.widgets.chat.message_column import MessageColumn, MessageWidget
 from app.widgets.common.buttons import describe, icon_button
 
-_NEAR_PX = 600
+_NEAR_PX = 1000
+_SLICE_S = 0.015
+"""How long messages are loaded before the window gets its turn."""
 _AT_END_PX = 24
 _MARGIN = 2 * UNIT
 _FLOATING = """
@@ -35,14 +38,18 @@ class Transcript(QScrollArea):
         regenerate_requested(int id): another answer beside this one is wanted.
         sibling_requested(int id, int step): the version before (-1) or after (1) is wanted.
         continue_requested(int id): the answer should go on.
-        edited(int id, str text): the message should be sent again with this text.
+        edited(int id, str text, object attachments): the message should be sent again, with these instead.
+        edit_changed(int id, object text): what is being typed instead of a message; None: nothing any more.
+        attachment_opened(object Attachment): its text is wanted.
         link_clicked(str address): an http or https link was clicked; nothing was opened.
     """
 
     regenerate_requested = Signal(int)
     sibling_requested = Signal(int, int)
     continue_requested = Signal(int)
-    edited = Signal(int, str)
+    edited = Signal(int, str, object)
+    edit_changed = Signal(int, object)
+    attachment_opened = Signal(object)
     link_clicked = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -50,20 +57,22 @@ class Transcript(QScrollArea):
         self.setObjectName("transcript")
         self._is_following = True
         self._is_busy = False
-        self._wanted: float | None = None  # a place to go to once shown
+        self._wanted: float | None = None  # a place to go to once all around it is shown
         self._column = MessageColumn()
         self._column.regenerate_requested.connect(self.regenerate_requested)
         self._column.sibling_requested.connect(self.sibling_requested)
         self._column.continue_requested.connect(self.continue_requested)
         self._column.edited.connect(self.edited)
+        self._column.edit_changed.connect(self.edit_changed)
+        self._column.attachment_opened.connect(self.attachment_opened)
         self._column.link_clicked.connect(self.link_clicked)
         self._page = QWidget()
         self._page.setObjectName("ground")
         across = QHBoxLayout(self._page)
         across.setContentsMargins(_MARGIN, 0, _MARGIN, 0)
-        across.addStretch(1)
-        across.addWidget(self._column, 1000)
-        across.addStretch(1)
+        across.addStretch()
+        across.addWidget(self._column, 1)
+        across.addStretch()
         self.setWidget(self._page)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -78,6 +87,9 @@ class Transcript(QScrollArea):
         self._jump.setStyleSheet(_FLOATING)
         self._jump.clicked.connect(self.scroll_to_end)
         self._jump.hide()
+        self._more = QTimer(self)
+        self._more.setSingleShot(True)
+        self._more.timeout.connect(self._load_some)
         self._retranslate()
 
     # --- messages --------------------------------------------------------------------------------
@@ -87,7 +99,9 @@ class Transcript(QScrollArea):
         self._wanted = None
         with self._unwatched():
             self._column.set_messages(messages)
-        self._show_end()
+            self._column.load_end()
+        self._go_to_end()
+        self._more.start()
 
     def add(self, message: Message) -> None:
         """Add a message at the end and go there."""
@@ -95,7 +109,7 @@ class Transcript(QScrollArea):
         column.messages.append(message)
         if column.last == len(column.messages) - 1:
             with self._unwatched():
-                column.load_after(1)
+                column.load_after()
         self.scroll_to_end()
 
     @Slot(int, str, str)
@@ -109,6 +123,7 @@ class Transcript(QScrollArea):
     def update_message(self, message: Message) -> None:
         """Show the new state of a message, such as its end."""
         self._column.update_message(message)
+        self._more.start()
 
     def set_status(self, message: int, words: str) -> None:
         """Say under an answer what the engine does before its text comes."""
@@ -143,36 +158,25 @@ class Transcript(QScrollArea):
 
     def set_position(self, position: float) -> None:
         """Go to a place that `position` returned; while hidden, once shown."""
+        self._wanted = position
         if not self.isVisible():
-            self._wanted = position
             return
-        self._wanted = None
-        count = len(self._column.messages)
-        if position >= 1.0 or not count:
+        if position >= 1.0 or not self._column.messages:
             self.scroll_to_end()
             return
-        # A thousandth of a message, so that 0.7 of 60 is message 42 and not the end of 41.
-        place = max(position, 0.0) * count + 1e-6
-        index, part = int(place), place % 1
-        with self._unwatched():
-            self._column.load_around(index)
-            self._settle()
-        widget = dict(self._column.rows())[index]
-        y = self._y(widget) + int(part * self._column.row_height(widget))
         self._is_following = False
-        self.verticalScrollBar().setValue(y if place > 1e-3 else 0)
-        self._on_scrolled()
+        with self._unwatched():
+            self._go_to(position)
+        self._load_some()
 
     @Slot()
     def scroll_to_end(self) -> None:
         """Go to the end and follow it."""
         if self._column.last < len(self._column.messages):
-            self._show_end()
-            return
-        self._is_following = True
-        self._settle()
-        self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
-        self._update_jump()
+            with self._unwatched():
+                self._column.load_end()
+        self._go_to_end()
+        self._load_some()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Qt's hook: Home and End beside Qt's own keys."""
@@ -208,10 +212,12 @@ class Transcript(QScrollArea):
 
     # --- inside ----------------------------------------------------------------------------------
 
-    def _show_end(self) -> None:
-        with self._unwatched():
-            self._column.load_end()
-        self.scroll_to_end()
+    def _go_to_end(self) -> None:
+        self._wanted = None
+        self._is_following = True
+        self._settle()
+        self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
+        self._update_jump()
 
     def _y(self, widget: QWidget) -> int:
         return widget.y() + self._column.y()
@@ -233,29 +239,71 @@ class Transcript(QScrollArea):
 
     @Slot()
     def _on_scrolled(self) -> None:
-        if self._is_busy:
-            return
+        if not self._is_busy:
+            self._wanted = None
+            self._find_end()
+            self._more.start()
+
+    def _find_end(self) -> None:
         bar, column = self.verticalScrollBar(), self._column
         is_all_below = column.last == len(column.messages)
         self._is_following = is_all_below and bar.value() >= bar.maximum() - _AT_END_PX
         self._update_jump()
-        if bar.value() < _NEAR_PX and column.first > 0:
-            self._keep_place(column.load_before)
-        elif bar.value() > bar.maximum() - _NEAR_PX and not is_all_below:
-            self._keep_place(column.load_after)
+
+    @Slot()
+    def _load_some(self) -> None:
+        """Load what is missing around the reader, for `_SLICE_S`; the rest after other events."""
+        end = time.perf_counter() + _SLICE_S
+        while self.isVisible() and (load := self._missing()) is not None:
+            self._keep_place(load)
+            if time.perf_counter() > end:
+                self._more.start()
+                return
+        if self._wanted is not None and self.isVisible():
+            self._wanted = None
+            self._find_end()
+
+    def _missing(self) -> Callable[[], None] | None:
+        """What to load next; None: all that is near the reader is there."""
+        bar, column = self.verticalScrollBar(), self._column
+        is_near_top = bar.value() < _NEAR_PX
+        is_near_end = bar.value() > bar.maximum() - _NEAR_PX
+        if not (is_near_top and is_near_end and column.is_full):  # else one would drop the other
+            if is_near_end and column.last < len(column.messages):
+                return column.load_after
+            if is_near_top and column.first > 0:
+                return column.load_before
+        body = column.unbuilt()
+        return body.build if body is not None else None
 
     def _keep_place(self, load: Callable[[], None]) -> None:
         """Load more without moving what the reader sees."""
-        bar = self.verticalScrollBar()
-        top = bar.value()
-        on_screen = (w for _, w in self._column.rows() if self._y(w) + w.height() > top)
-        anchor = next(on_screen, None)
-        before = self._y(anchor) - top if anchor is not None else 0
         with self._unwatched():
+            self._settle()
+            bar = self.verticalScrollBar()
+            top = bar.value()
+            bottoms = ((w, self._y(w) + w.height()) for _, w in self._column.rows())
+            # By its lower edge, as a text is built from its end.
+            anchor, bottom = next((b for b in bottoms if b[1] > top), (None, 0))
             load()
             self._settle()
-            if anchor is not None:
-                bar.setValue(self._y(anchor) - before)
+            if self._is_following:
+                bar.setValue(bar.maximum())
+            elif self._wanted is not None:
+                self._go_to(self._wanted)
+            elif anchor is not None:
+                bar.setValue(top + self._y(anchor) + anchor.height() - bottom)
+
+    def _go_to(self, position: float) -> None:
+        """Scroll to a place, as far as heights are known."""
+        # A thousandth of a message, so that 0.7 of 60 is message 42 and not the end of 41.
+        place = max(position, 0.0) * len(self._column.messages) + 1e-6
+        index, part = int(place), place % 1
+        self._column.load_around(index)
+        self._settle()
+        widget = dict(self._column.rows())[index]
+        y = self._y(widget) + int(part * self._column.row_height(widget))
+        self.verticalScrollBar().setValue(y if place > 1e-3 else 0)
 
     @Slot()
     def _on_grown(self) -> None:
