@@ -84,6 +84,7 @@ def measure(folder: Path, text: str) -> dict[str, float]:
             longest[name] = round(max(longest[name], timed(step)), 1)
         chat.stop()
         composer.set_text("")
+    composer.close()
     composer.deleteLater()
     QApplication.sendPostedEvents(composer, QEvent.Type.DeferredDelete.value)
     chat.close()

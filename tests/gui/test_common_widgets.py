@@ -1,9 +1,10 @@
 """Widgets that every page shares: what they show, say, emit, and how they follow the theme."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.theme import DARK, LIGHT, Theme, palette
+from app.widgets.chat.composer import Composer
 from app.widgets.common.buttons import (
     HIT_AREA,
     IconButton,
@@ -284,3 +286,18 @@ def test_the_palette_reaches_what_no_rule_reaches(qapp: QApplication) -> None:
         colours = palette(tokens)
         assert colours.text().color().name().upper() == tokens.ink
         assert colours.placeholderText().color().name().upper() == tokens.soft
+
+
+def test_a_frame_may_be_destroyed_while_its_field_has_the_focus(qapp) -> None:
+    """Ended the process once: the ring was drawn on a frame that was half gone."""
+    for delete in (lambda frame: frame.deleteLater(), lambda frame: None):
+        composer = Composer()
+        composer.show()
+        composer.activateWindow()
+        composer.editor.setFocus()
+        QApplication.processEvents()
+        assert composer.editor.hasFocus()
+        delete(composer)
+        del composer
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+        gc.collect()

@@ -5,6 +5,7 @@ Zone: app.widgets.common; the style sheet draws the ring for `QFrame[focused="tr
 
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QFrame, QWidget
+from shiboken6 import isValid
 
 
 class FocusWithin(QObject):
@@ -18,7 +19,11 @@ class FocusWithin(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Qt's hook."""
         if event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
-            self._frame.setProperty("focused", event.type() == QEvent.Type.FocusIn)
-            self._frame.style().unpolish(self._frame)
-            self._frame.style().polish(self._frame)
+            # The focus also goes out while the frame is being destroyed, perhaps with this object.
+            frame = getattr(self, "_frame", None)
+            if frame is None or not isValid(frame):
+                return False
+            frame.setProperty("focused", event.type() == QEvent.Type.FocusIn)
+            frame.style().unpolish(frame)
+            frame.style().polish(frame)
         return super().eventFilter(watched, event)
