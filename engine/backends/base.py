@@ -9,7 +9,7 @@ full, sliding-window, recurrent and hybrid memory. All methods belong to one own
 
 import enum
 from dataclasses import dataclass
-from typing import NewType, Protocol
+from typing import Final, NewType, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,10 @@ F32 = npt.NDArray[np.float32]
 
 SeqId = NewType("SeqId", int)
 """A physical sequence, 0 … n_seq_max - 1."""
+
+
+MOST_DRAFTED: Final = 15
+"""Tokens of one draft, whose rows all want logits: with the row before them they fill a block of 16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Capabilities:
     n_batch_max: int
     """Most rows per decode."""
     n_outputs_max: int
-    """Most rows with want_output per decode."""
+    """Most rows with want_output per decode; at least `n_seq_max + MOST_DRAFTED`."""
     state_fingerprint: str
     """Equal exactly where exported states may be exchanged."""
 

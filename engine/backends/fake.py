@@ -18,8 +18,7 @@ import numpy as np
 
 from engine.backends.base import (
     F32,
-    I8,
-    I32,
+    MOST_DRAFTED,
     Batch,
     Capabilities,
     DecodeResult,
@@ -28,6 +27,7 @@ from engine.backends.base import (
     Status,
 )
 from engine.backends.host_logits import HostOutputs
+from engine.backends.plain_batch import PlainBatch
 from engine.errors import OutOfMemory
 
 _BOS, _EOS, _TURN_START, _TURN_END = 256, 257, 258, 259
@@ -59,18 +59,6 @@ class FakeOptions:
     """Added to the end token's logit: when answers end by themselves."""
 
 
-class FakeBatch:
-    """Plain arrays."""
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.n = 0
-        self.token: I32 = np.zeros(capacity, np.int32)
-        self.pos: I32 = np.zeros(capacity, np.int32)
-        self.seq: I32 = np.zeros(capacity, np.int32)
-        self.out: I8 = np.zeros(capacity, np.int8)
-
-
 class FakeBackend:
     """Sequences are lists of tokens; cells are counted, shared ones too."""
 
@@ -88,7 +76,7 @@ class FakeBackend:
             n_ctx_seq=context,
             n_seq_max=num_sequences,
             n_batch_max=options.n_batch,
-            n_outputs_max=num_sequences,
+            n_outputs_max=num_sequences + MOST_DRAFTED,
             state_fingerprint="fake",
         )
 
@@ -101,7 +89,7 @@ class FakeBackend:
         """See Backend."""
         if capacity > self._caps.n_batch_max:
             raise ValueError(f"batch of {capacity} rows, at most {self._caps.n_batch_max}")
-        return FakeBatch(capacity)
+        return PlainBatch(capacity)
 
     def decode(self, batch: Batch) -> DecodeResult:
         """See Backend. Refuses what the protocol forbids, as the native library would."""

@@ -63,6 +63,20 @@ def open_model(
                     poison_outputs=bool(request.options.get("poison_outputs")),
                 )
             )
+        case "torch-cuda" | "torch-cpu":
+            from engine.backends.llamacpp.opener import open_vocabulary
+            from engine.backends.torch_cuda.opener import open_torch
+
+            tokenizer = open_vocabulary(request.path)
+            opened, description = open_torch(
+                request.path,
+                device="cuda" if backend == "torch-cuda" else "cpu",
+                context=request.context,
+                num_sequences=request.num_sequences,
+                threads=max(request.decode_threads, request.prefill_threads),
+                progress=progress,
+            )
+            return OpenedModel(opened, tokenizer, description)
         case "fake":
             from engine.backends.fake import open_fake
 
@@ -72,5 +86,5 @@ def open_model(
         case _:
             raise UnsupportedByBackend(
                 f"There is no backend “{backend}”.",
-                hint="Choose llama.cpp or leave the choice open.",
+                hint="Choose llama.cpp or torch-cuda, or leave the choice open.",
             )

@@ -8,9 +8,10 @@ of arrival, at most a chunk of them, so that a long prompt never stalls a runnin
 from collections import deque
 from dataclasses import dataclass
 
-from engine.backends.base import Backend, Capabilities, SeqId
+from engine.backends.base import MOST_DRAFTED, Backend, Capabilities, SeqId
 from engine.scheduler.sequence import Sequence
 from engine.scheduler.slots import Slots
+from engine.speculative.speculation import Speculation
 
 PREFILL_CHUNK = 128
 """Prompt rows beside decoding answers. A fixed compromise until the cost curve is measured."""
@@ -25,13 +26,28 @@ class Work:
     count: int
     samples: bool
     """The last row's logits are wanted: nothing is pending after it."""
+    draft: tuple[int, ...] = ()
+    """Guessed tokens computed on trial behind them; the logits of their rows are wanted too."""
+
+    @property
+    def is_reading(self) -> bool:
+        """Computes more than the last token."""
+        return self.count > 1 or not self.samples
 
 
 class Scheduler:
     """Owns the queue, the running sequences and the slots."""
 
-    def __init__(self, backend: Backend, *, prefill_chunk: int = PREFILL_CHUNK) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        prefill_chunk: int = PREFILL_CHUNK,
+        speculation: Speculation | None = None,
+    ) -> None:
         self._backend = backend
+        self._speculation = speculation
+        self._drafts_fit = True
         self._caps: Capabilities = backend.caps
         self._prefill_chunk = prefill_chunk
         self.waiting: deque[Sequence] = deque()
@@ -52,8 +68,11 @@ class Scheduler:
         self._admit(now)
         decoding = [s for s in self.running if s.num_pending == 1]
         reading = [s for s in self.running if s.num_pending > 1]
-        work = [Work(s, s.num_computed, 1, samples=True) for s in decoding]
-        budget = self._caps.n_batch_max - len(work)
+        work = [
+            Work(s, s.num_computed, 1, samples=True, draft=tuple(draft))
+            for s, draft in zip(decoding, self._drafts(decoding), strict=True)
+        ]
+        budget = self._caps.n_batch_max - sum(1 + len(item.draft) for item in work)
         if decoding:
             budget = min(budget, self._prefill_chunk)
         for s in reading:
@@ -63,6 +82,23 @@ class Scheduler:
             work.append(Work(s, s.num_computed, count, samples=count == s.num_pending))
             budget -= count
         return work
+
+    def _drafts(self, decoding: list[Sequence]) -> list[list[int]]:
+        if self._speculation is None or not self._drafts_fit:
+            self._drafts_fit = True
+            return [[] for _ in decoding]
+        caps = self._caps
+        room = min(caps.n_outputs_max, caps.n_batch_max) - len(self.running)
+        asks = []
+        for s in decoding:
+            most = max(0, min(room, MOST_DRAFTED, caps.n_ctx_seq - len(s.tokens) - 1))
+            asks.append((s, s.tokens, most))
+            room -= most
+        return self._speculation.drafts(asks)
+
+    def drafts_do_not_fit(self) -> None:
+        """After NO_SPACE with drafts: the next step goes without, before anybody has to make room."""
+        self._drafts_fit = False
 
     def _admit(self, now: float) -> None:
         while self.waiting:
@@ -106,7 +142,19 @@ class Scheduler:
             self._leave(sequence, keep=True)
         return gone
 
+    def cut(self, sequence: Sequence, num_tokens: int) -> None:
+        """Drop the last tokens of a running sequence: the answer had ended before them."""
+        del sequence.tokens[len(sequence.tokens) - num_tokens :]
+        self.keep_computed(sequence, min(sequence.num_computed, len(sequence.tokens)))
+
+    def keep_computed(self, sequence: Sequence, n: int) -> None:
+        """Let the backend forget what it has computed beyond the first n tokens of a running sequence."""
+        assert sequence.slot is not None
+        sequence.num_computed = self._backend.seq_truncate(sequence.slot, n)
+
     def _leave(self, sequence: Sequence, *, keep: bool) -> None:
+        if self._speculation is not None:
+            self._speculation.forget(sequence)
         if sequence in self.running:
             self.running.remove(sequence)
             assert sequence.slot is not None

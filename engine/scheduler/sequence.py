@@ -31,6 +31,10 @@ class Sequence:
     """Tokens in the KV cache; the next row is tokens[num_computed]."""
     num_reused: int = 0
     """Prompt tokens that were not computed for this sequence, but found in the cache."""
+    num_drafted: int = 0
+    """Tokens that were guessed for it."""
+    num_accepted: int = 0
+    """Of those, the ones that were right."""
     created_at: float = field(default_factory=time.monotonic)
     admitted_at: float | None = None
     first_token_at: float | None = None

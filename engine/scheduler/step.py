@@ -12,16 +12,18 @@ from engine.errors import EngineError
 from engine.sampling.sampler import Sampled
 from engine.scheduler.scheduler import Scheduler, Work
 from engine.scheduler.sequence import Sequence
+from engine.speculative.speculation import Speculation
+from engine.speculative.verify import verify
 
 _MAX_FAILURES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class SampledToken:
-    """A sequence has a new token (already appended to it)."""
+class SampledTokens:
+    """A sequence has new tokens (already appended to it): one, and those of a draft that were right."""
 
     sequence: Sequence
-    sampled: Sampled
+    sampled: tuple[Sampled, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class SequenceFailed:
     error: EngineError
 
 
-StepEvent = SampledToken | PrefillProgress | SequenceFull | SequenceFailed
+StepEvent = SampledTokens | PrefillProgress | SequenceFull | SequenceFailed
 
 
 class Stepper:
@@ -57,11 +59,13 @@ class Stepper:
         scheduler: Scheduler,
         backend: Backend,
         *,
+        speculation: Speculation | None = None,
         about_to_decode: Callable[[list[Work]], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._scheduler = scheduler
         self._backend = backend
+        self._speculation = speculation
         self._batch = backend.new_batch(backend.caps.n_batch_max)
         self._about_to_decode = about_to_decode
         self._clock = clock
@@ -79,9 +83,14 @@ class Stepper:
         if result.status is Status.OK:
             self._failures = 0
             assert result.outputs is not None
-            return self._commit(work, result.outputs)
+            events = self._commit(work, result.outputs)
+            self._tell_speed(work, events, result.seconds)
+            return events
         sequences = [item.sequence for item in work]
         self._scheduler.resync(sequences)
+        if result.status is Status.NO_SPACE and any(item.draft for item in work):
+            self._scheduler.drafts_do_not_fit()
+            return []
         if result.status is Status.NO_SPACE:
             full = self._scheduler.make_room()
             return [SequenceFull(full)] if full is not None else []
@@ -92,13 +101,14 @@ class Stepper:
     def _fill(self, work: list[Work]) -> None:
         batch, i = self._batch, 0
         for item in work:
-            end = i + item.count
-            batch.token[i:end] = item.sequence.tokens[item.start : item.start + item.count]
-            batch.pos[i:end] = range(item.start, item.start + item.count)
+            last, end = i + item.count, i + item.count + len(item.draft)
+            batch.token[i:last] = item.sequence.tokens[item.start : item.start + item.count]
+            batch.token[last:end] = item.draft
+            batch.pos[i:end] = range(item.start, item.start + end - i)
             assert item.sequence.slot is not None
             batch.seq[i:end] = item.sequence.slot
             batch.out[i:end] = 0
-            batch.out[end - 1] = item.samples
+            batch.out[last - 1 : end] = item.samples
             i = end
         batch.n = i
 
@@ -112,18 +122,37 @@ class Stepper:
                 events.append(PrefillProgress(sequence))
                 continue
             try:
-                sampled = sequence.sampler.sample(outputs, row)
+                sampled = verify(sequence.sampler, outputs, row, item.draft)
             except EngineError as error:
                 events.append(SequenceFailed(sequence, error))
-                row += 1
-                continue
-            row += 1
-            sequence.sampler.accept(sampled.token)
-            sequence.tokens.append(sampled.token)
-            if sequence.first_token_at is None:
-                sequence.first_token_at = self._clock()
-            events.append(SampledToken(sequence, sampled))
+            else:
+                self._append(item, sampled)
+                events.append(SampledTokens(sequence, tuple(sampled)))
+            row += 1 + len(item.draft)
         return events
+
+    def _append(self, item: Work, sampled: list[Sampled]) -> None:
+        sequence = item.sequence
+        sequence.tokens += [s.token for s in sampled]
+        if sequence.first_token_at is None:
+            sequence.first_token_at = self._clock()
+        if not item.draft:
+            return
+        accepted = len(sampled) - 1
+        sequence.num_drafted += len(item.draft)
+        sequence.num_accepted += accepted
+        sequence.num_computed += accepted
+        if accepted < len(item.draft):
+            self._scheduler.keep_computed(sequence, sequence.num_computed)
+        assert self._speculation is not None
+        self._speculation.saw_draft(sequence, len(item.draft), accepted)
+
+    def _tell_speed(self, work: list[Work], events: list[StepEvent], seconds: float) -> None:
+        if self._speculation is None or any(item.is_reading for item in work):
+            return
+        num_tokens = sum(len(e.sampled) for e in events if isinstance(e, SampledTokens))
+        drafted = any(item.draft for item in work)
+        self._speculation.saw_step(seconds, num_tokens, len(work), drafted=drafted)
 
     def _failed(self, sequences: list[Sequence]) -> list[StepEvent]:
         self._failures += 1

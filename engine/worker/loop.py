@@ -7,15 +7,17 @@ one Step frame leaves per decode, however many answers it served.
 import gc
 import logging
 import time
+from collections.abc import Iterator
 
 from engine.backends.base import Backend
 from engine.ipc.channel import Channel
 from engine.ipc.messages import Abort, Delta, Exit, Failed, Reading, Step
+from engine.sampling.sampler import Sampled
 from engine.scheduler.scheduler import Scheduler, Work
 from engine.scheduler.sequence import Sequence
 from engine.scheduler.step import (
     PrefillProgress,
-    SampledToken,
+    SampledTokens,
     SequenceFailed,
     StepEvent,
     Stepper,
@@ -69,7 +71,7 @@ class Loop:
             self._scheduler.add(sequence)
 
     def _about_to_decode(self, work: list[Work]) -> None:
-        self._inbox.reading = frozenset(w.sequence.request for w in work if w.count > 1)
+        self._inbox.reading = frozenset(w.sequence.request for w in work if w.is_reading)
         if self._announce:
             for item in work:
                 if item.sequence in self._announce:
@@ -81,9 +83,8 @@ class Loop:
         for event in events:
             sequence = event.sequence
             match event:
-                case SampledToken():
-                    emission = self._emitters[sequence].push(event.sampled)
-                    deltas.append(self._delta(sequence, [event.sampled.token], emission))
+                case SampledTokens():
+                    deltas += self._push(sequence, event.sampled)
                 case PrefillProgress():
                     self._channel.send(_reading(sequence))
                 case SequenceFailed():
@@ -94,6 +95,15 @@ class Loop:
                     deltas.append(self._delta(sequence, [], self._emitters[sequence].end()))
         if deltas:
             self._channel.send(Step(deltas))
+
+    def _push(self, sequence: Sequence, sampled: tuple[Sampled, ...]) -> Iterator[Delta]:
+        for i, one in enumerate(sampled):
+            emission = self._emitters[sequence].push(one)
+            if emission.finish is not None and (rest := len(sampled) - 1 - i):
+                self._scheduler.cut(sequence, rest)  # a draft went on beyond the end
+            yield self._delta(sequence, [one.token], emission)
+            if emission.finish is not None:
+                return
 
     def _delta(self, sequence: Sequence, tokens: list[int], emission: Emission) -> Delta:
         finish: FinishReason | None = emission.finish

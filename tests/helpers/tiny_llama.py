@@ -26,6 +26,23 @@ def _byte_tokens() -> list[str]:
     return [chr(byte) if byte in plain else chr(next(others)) for byte in range(256)]
 
 
+def byte_vocabulary(chat_template: str | None = CHATML) -> dict[str, object]:
+    """The `tokenizer.*` metadata of 256 bytes, ChatML's control tokens and two merges."""
+    tokens = [*_byte_tokens(), *CONTROL]
+    metadata: dict[str, object] = {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "smollm",
+        "tokenizer.ggml.tokens": TypedArray(STRING, tokens),
+        "tokenizer.ggml.token_type": TypedArray(I32, [1] * 256 + [3] * len(CONTROL)),
+        "tokenizer.ggml.merges": TypedArray(STRING, ["Ġ t", "h e"]),
+        "tokenizer.ggml.bos_token_id": 257,
+        "tokenizer.ggml.eos_token_id": 258,
+    }
+    if chat_template is not None:
+        metadata["tokenizer.chat_template"] = chat_template
+    return metadata
+
+
 def write_tiny_llama(
     path: Path,
     *,
@@ -34,7 +51,7 @@ def write_tiny_llama(
     n_ctx: int = 512,
 ) -> Path:
     """Write the model; the same bytes every time."""
-    tokens = [*_byte_tokens(), *CONTROL]
+    num_tokens = 256 + len(CONTROL)
     a = architecture
     metadata: dict[str, object] = {
         "general.architecture": a,
@@ -48,19 +65,11 @@ def write_tiny_llama(
         f"{a}.attention.head_count_kv": _HEADS_KV,
         f"{a}.attention.layer_norm_rms_epsilon": 1e-5,
         f"{a}.rope.dimension_count": _EMBD // _HEADS,
-        f"{a}.vocab_size": len(tokens),
-        "tokenizer.ggml.model": "gpt2",
-        "tokenizer.ggml.pre": "smollm",
-        "tokenizer.ggml.tokens": TypedArray(STRING, tokens),
-        "tokenizer.ggml.token_type": TypedArray(I32, [1] * 256 + [3] * len(CONTROL)),
-        "tokenizer.ggml.merges": TypedArray(STRING, ["Ġ t", "h e"]),
-        "tokenizer.ggml.bos_token_id": 257,
-        "tokenizer.ggml.eos_token_id": 258,
+        f"{a}.vocab_size": num_tokens,
+        **byte_vocabulary(chat_template),
     }
-    if chat_template is not None:
-        metadata["tokenizer.chat_template"] = chat_template
     kv = _EMBD // _HEADS * _HEADS_KV
-    shapes: dict[str, tuple[int, ...]] = {"token_embd.weight": (_EMBD, len(tokens))}
+    shapes: dict[str, tuple[int, ...]] = {"token_embd.weight": (_EMBD, num_tokens)}
     for i in range(_LAYERS):
         shapes |= {
             f"blk.{i}.attn_norm.weight": (_EMBD,),

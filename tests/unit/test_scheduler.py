@@ -10,7 +10,7 @@ from engine.sampling.sampler import Sampler
 from engine.scheduler.scheduler import Scheduler
 from engine.scheduler.sequence import Sequence
 from engine.scheduler.slots import common_prefix
-from engine.scheduler.step import PrefillProgress, SampledToken, SequenceFull, Stepper
+from engine.scheduler.step import PrefillProgress, SampledTokens, SequenceFull, Stepper
 from engine.types import SamplingParams
 
 PROMPT = list(b"the quick brown fox jumps over the lazy dog")
@@ -59,7 +59,7 @@ class Engine:
 
     def step(self, num_tokens: int = 12) -> None:
         for event in self.stepper.step():
-            if isinstance(event, SampledToken):
+            if isinstance(event, SampledTokens):
                 s = event.sequence
                 self.answers[s.request, s.choice] = s.tokens[s.num_prompt :]
                 if s.num_answer >= num_tokens:

@@ -16,6 +16,7 @@ import numpy as np
 
 from engine.backends.base import (
     F32,
+    MOST_DRAFTED,
     Batch,
     Capabilities,
     DecodeResult,
@@ -96,7 +97,7 @@ class LlamaBackend:
             n_ctx_seq=int(lib.llama_n_ctx_seq(self._ctx)),
             n_seq_max=n_seq_max,
             n_batch_max=int(lib.llama_n_batch(self._ctx)),
-            n_outputs_max=n_seq_max,
+            n_outputs_max=n_seq_max + MOST_DRAFTED,
             state_fingerprint=self._fingerprint(),
         )
 
@@ -104,7 +105,8 @@ class LlamaBackend:
         params = lib.llama_context_default_params()
         params.n_ctx = size.n_ctx
         params.n_batch = params.n_ubatch = size.n_batch
-        params.n_seq_max = params.n_outputs_max = size.n_seq_max
+        params.n_seq_max = size.n_seq_max
+        params.n_outputs_max = size.n_seq_max + MOST_DRAFTED
         params.n_threads, params.n_threads_batch = threads
         params.flash_attn_type = _FLASH_ATTENTION_AUTO
         params.swa_full = False

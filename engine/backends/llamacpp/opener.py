@@ -1,4 +1,4 @@
-"""From a file name to a backend and its tokenizer. The one entrance of this package."""
+"""From a file name to a backend and its tokenizer, or to the tokenizer alone. The one entrance of this package."""
 
 import ctypes
 import os
@@ -28,11 +28,7 @@ def open_llamacpp(
         OutOfMemory: weights or KV cache do not fit.
         SetupError: another llama.cpp than the expected one is installed.
     """
-    # on a failed assertion ggml would start gdb for a backtrace before it aborts
-    os.environ["GGML_NO_BACKTRACE"] = "1"
-    check_version()
-    log = NativeLog()
-    lib.llama_backend_init()
+    log = _start_library()
     model = load_model(path, log, progress)
     backend = LlamaBackend(
         model,
@@ -44,3 +40,30 @@ def open_llamacpp(
     description = ctypes.create_string_buffer(256)
     lib.llama_model_desc(model, description, len(description))
     return backend, LlamaVocab(model), description.value.decode("utf-8", "replace")
+
+
+def open_vocabulary(path: bytes) -> LlamaVocab:
+    """Read a model's tokenizer without its weights; never decode in a process that computes with torch.
+
+    Both bring an OpenMP runtime, and their threads would wait for each other. The vocabulary stays for the
+    life of the process.
+
+    Raises:
+        ModelFormatError: the file cannot be used.
+        SetupError: another llama.cpp than the expected one is installed.
+    """
+    log = _start_library()
+    return LlamaVocab(load_model(path, log, _ignore, vocab_only=True))
+
+
+def _ignore(fraction: float) -> None:
+    """Progress that nobody waits for."""
+
+
+def _start_library() -> NativeLog:
+    # on a failed assertion ggml would start gdb for a backtrace before it aborts
+    os.environ["GGML_NO_BACKTRACE"] = "1"
+    check_version()
+    log = NativeLog()
+    lib.llama_backend_init()
+    return log

@@ -1,0 +1,1 @@
+"""The torch backend: decodes from GGUF files with torch on NVIDIA GPUs."""

@@ -1,0 +1,171 @@
+"""Speculation changes the number of steps and nothing else: fake backend, every kind of proposer and sampling."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.backends.base import MOST_DRAFTED
+from engine.backends.fake import FakeBackend, FakeOptions
+from engine.errors import EngineError
+from engine.speculative.controller import FixedLength, MeasuringController
+from engine.speculative.ngram import LENGTHS, NgramProposer
+from engine.speculative.proposer import Ask
+from engine.types import SamplingParams
+from tests.helpers.speculating import Oracle, Random, Runner, sequence
+
+PROMPT = list(b"the quick brown fox jumps over the lazy dog, the quick brown fox")
+PARAMS = {
+    "greedy": SamplingParams(temperature=0, seed=1),
+    "seeded": SamplingParams(temperature=0.9, seed=5),
+    "penalties": SamplingParams(
+        temperature=0.7, seed=9, repetition_penalty=1.3, presence_penalty=0.5, frequency_penalty=0.4
+    ),
+    "everything": SamplingParams(temperature=1.2, seed=2, top_k=0, top_p=1.0, min_p=0.0),
+    "logprobs": SamplingParams(temperature=0.8, seed=3, num_logprobs=2),
+}
+
+
+def fake(context: int = 2000, num_sequences: int = 3, **options) -> FakeBackend:
+    return FakeBackend(context, num_sequences, FakeOptions(**options))
+
+
+def three(params: SamplingParams):
+    return [sequence(name, PROMPT[i:], params) for i, name in enumerate("abc")]
+
+
+def proposers(answers):
+    return {
+        "right": Oracle(answers),
+        "wrong": Oracle(answers, wrong_every=1),
+        "third wrong": Oracle(answers, wrong_every=3),
+        "random": Random(200),
+        "ngram": NgramProposer(),
+    }
+
+
+@pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS)
+@pytest.mark.parametrize("length", [1, 2, 4, 15])
+@pytest.mark.parametrize("kind", ["right", "wrong", "third wrong", "random", "ngram"])
+def test_the_text_is_the_same(kind: str, length: int, params: SamplingParams) -> None:
+    plain = Runner(fake())
+    answers = plain.run(*three(params))
+    speculating = Runner(fake(), proposers(answers)[kind], FixedLength(length))
+    assert speculating.run(*three(params)) == answers
+    if kind == "right":
+        assert speculating.num_steps < plain.num_steps
+
+
+@pytest.mark.parametrize("memory", ["window", "recurrent"])
+def test_memory_that_cannot_be_cut_is_read_again(memory) -> None:
+    params = PARAMS["seeded"]
+    answers = Runner(fake(memory=memory)).run(*three(params))
+    for kind, proposer in proposers(answers).items():
+        assert Runner(fake(memory=memory), proposer).run(*three(params)) == answers, kind
+
+
+def test_drafts_give_way_before_an_answer_does() -> None:
+    """The cells hold the answer, but not the answer and a draft."""
+    params = PARAMS["greedy"]
+    context = len(PROMPT) + 24
+    answers = Runner(fake(context)).run(sequence("a", PROMPT, params))
+    runner = Runner(fake(context), Oracle(answers), FixedLength(MOST_DRAFTED))
+    assert runner.run(sequence("a", PROMPT, params)) == answers
+
+
+def test_counts_and_forgetting() -> None:
+    params = PARAMS["greedy"]
+    answers = Runner(fake()).run(sequence("a", PROMPT, params))
+    oracle = Oracle(answers, wrong_every=4)
+    s = sequence("a", PROMPT, params)
+    Runner(fake(), oracle, FixedLength(6)).run(s)
+    assert 0 < s.num_accepted < s.num_drafted
+    assert oracle.forgotten == [s]
+
+
+def test_a_proposer_that_fails_is_left_out() -> None:
+    class Broken(Random):
+        def propose(self, asks):
+            raise EngineError("no")
+
+    params = PARAMS["seeded"]
+    answers = Runner(fake()).run(*three(params))
+    assert Runner(fake(), Broken(200)).run(*three(params)) == answers
+
+
+def test_what_cannot_be_sampled_later_does_not_cost_what_came_before() -> None:
+    """An error behind a drafted token appears when that token has been told."""
+    params = SamplingParams(temperature=0, seed=1)
+    answers = Runner(fake()).run(sequence("a", PROMPT, params))
+
+    class Trap(FakeBackend):
+        def _logits(self, tokens):
+            logits = super()._logits(tokens)
+            if len(tokens) >= len(PROMPT) + 5:
+                logits[:] = float("nan")
+            return logits
+
+    def told(proposer) -> list[int]:
+        runner = Runner(Trap(2000, 1, FakeOptions()), proposer, FixedLength(8))
+        s = sequence("a", PROMPT, params)
+        runner.scheduler.add(s)
+        for _ in range(40):
+            for event in runner.stepper.step():
+                if hasattr(event, "error"):
+                    return s.tokens[s.num_prompt :]
+        raise AssertionError("no error came")
+
+    assert told(Oracle(answers)) == told(None) == answers["a"][:5]
+
+
+# --- n-grams --------------------------------------------------------------------------------------------
+
+
+def by_hand(tokens: list[int], most: int) -> list[int]:
+    for n in LENGTHS:
+        for end in range(len(tokens) - 1, n - 1, -1):
+            if len(tokens) > n and tokens[end - n : end] == tokens[-n:]:
+                return tokens[end : end + most]
+    return []
+
+
+@given(st.lists(st.integers(0, 2), max_size=60), st.integers(1, 15), st.integers(1, 7))
+def test_ngrams_find_the_latest_repetition(tokens: list[int], most: int, stride: int) -> None:
+    proposer = NgramProposer()
+    for end in [*range(0, len(tokens), stride), len(tokens)]:
+        (draft,) = proposer.propose([Ask("key", tokens[:end], most)])
+        assert draft == by_hand(tokens[:end], most)
+    proposer.forget("key")
+    assert proposer.propose([Ask("key", tokens, most)]) == [by_hand(tokens, most)]
+
+
+# --- the controller ---------------------------------------------------------------------------------------
+
+
+def simulate(acceptance: float, row_cost: float, steps: int = 3000) -> float:
+    """Seconds with the controller over seconds without, for the same number of tokens; a row costs `row_cost`."""
+    chance = random.Random(3)
+    controller = MeasuringController()
+    seconds, tokens = 0.0, 0
+    for _ in range(steps):
+        length = controller.length("s")
+        accepted = 0
+        while accepted < length and chance.random() < acceptance:
+            accepted += 1
+        took = 1 + row_cost * length
+        if length:
+            controller.saw_draft("s", length, accepted)
+        controller.saw_step(took, accepted + 1, 1, drafted=bool(length))
+        seconds, tokens = seconds + took, tokens + accepted + 1
+    return seconds / tokens
+
+
+@pytest.mark.parametrize("acceptance", [0.0, 0.3, 0.6, 0.9, 0.99])
+@pytest.mark.parametrize("row_cost", [0.0, 0.05, 0.3, 1.0])
+def test_the_controller_never_loses_much(acceptance: float, row_cost: float) -> None:
+    assert simulate(acceptance, row_cost) <= (1.35 if row_cost == 1.0 else 1.12)
+
+
+def test_the_controller_wins_where_there_is_something_to_win() -> None:
+    assert simulate(0.9, 0.05) < 0.35
