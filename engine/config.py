@@ -52,6 +52,8 @@ class ModelSettings:
     """A model without requests leaves memory after this time."""
     backend: str = ""
     """Empty: chosen by the plan."""
+    speculation: str = ""
+    """`off`, `ngram` (guess that the text repeats itself), or empty: where it cannot change the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,3 +62,7 @@ class Timings:
     reused_tokens: int
     """Prompt tokens taken from the KV cache instead of being computed."""
     completion_tokens: int
+    drafted_tokens: int = 0
+    """Guessed by speculation and computed on trial."""
+    accepted_tokens: int = 0
+    """Of those, the ones that the model itself would have said: each saved a step."""

@@ -41,6 +41,10 @@ class Pace(msgspec.Struct):
     predicted_n: int = 0
     predicted_ms: float = 0.0
     predicted_per_second: float = 0.0
+    draft_n: int = 0
+    """Tokens guessed by speculation."""
+    draft_n_accepted: int = 0
+    """Of those, the ones that were right."""
 
     @staticmethod
     def of(timings: Timings) -> "Pace":
@@ -55,6 +59,8 @@ class Pace(msgspec.Struct):
             predicted_n=timings.completion_tokens,
             predicted_ms=_ms(timings.decode_s),
             predicted_per_second=_rate(timings.completion_tokens, timings.decode_s),
+            draft_n=timings.drafted_tokens,
+            draft_n_accepted=timings.accepted_tokens,
         )
 
 

@@ -43,6 +43,8 @@ class Capabilities:
     """Most rows with want_output per decode; at least `n_seq_max + MOST_DRAFTED`."""
     state_fingerprint: str
     """Equal exactly where exported states may be exchanged."""
+    is_exact: bool = False
+    """A row's logits do not depend on its batch, bit for bit: the text is the same with drafts and without."""
 
 
 class Status(enum.Enum):

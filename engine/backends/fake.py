@@ -78,6 +78,7 @@ class FakeBackend:
             n_batch_max=options.n_batch,
             n_outputs_max=num_sequences + MOST_DRAFTED,
             state_fingerprint="fake",
+            is_exact=True,
         )
 
     @property

@@ -84,10 +84,19 @@ def _add_model_options(group: argparse._ActionsContainer) -> None:
         help="size of the context",
     )
     group.add_argument(
-        "--threads", type=int, metavar="N", default=argparse.SUPPRESS, help="threads of llama.cpp"
+        "--threads", type=int, metavar="N", default=argparse.SUPPRESS, help="threads that compute"
     )
     group.add_argument(
-        "--backend", metavar="NAME", default=argparse.SUPPRESS, help="force a backend"
+        "--backend",
+        metavar="NAME",
+        default=argparse.SUPPRESS,
+        help="llama.cpp, torch-cuda, or torch-cpu (the exact reference)",
+    )
+    group.add_argument(
+        "--speculation",
+        metavar="WAY",
+        default=argparse.SUPPRESS,
+        help="guess tokens ahead: off, or ngram (the text repeats itself)",
     )
 
 

@@ -37,6 +37,7 @@ def prepare(args: argparse.Namespace) -> Context:
         "context": getattr(args, "context", None),
         "threads": getattr(args, "threads", None),
         "backend": getattr(args, "backend", None),
+        "speculation": getattr(args, "speculation", None),
     }
     models = dataclasses.replace(
         settings.models, **{k: v for k, v in given.items() if v is not None}

@@ -56,6 +56,8 @@ class Load(Message, frozen=True):
     prefill_threads: int
     chat_template: str | None = None
     """Overrides the file's own."""
+    speculation: str = ""
+    """As the setting: `off`, `ngram`, or empty for where drafts cannot change the text."""
     options: dict[str, Any] = {}
     """For tests of the fake backend only."""
 

@@ -48,5 +48,7 @@ class Tally:
                 prompt_tokens=max(t.prompt_tokens for t in parts),
                 reused_tokens=min(t.reused_tokens for t in parts),
                 completion_tokens=sum(t.completion_tokens for t in parts),
+                drafted_tokens=sum(t.drafted_tokens for t in parts),
+                accepted_tokens=sum(t.accepted_tokens for t in parts),
             )
         )

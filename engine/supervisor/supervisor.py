@@ -352,6 +352,7 @@ class Supervisor:
             num_sequences=plan.num_sequences,
             decode_threads=plan.decode_threads,
             prefill_threads=plan.prefill_threads,
+            speculation=self._settings.speculation,
         )
         return msgspec.structs.replace(load, **self._load_overrides)
 

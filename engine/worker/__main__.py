@@ -17,6 +17,7 @@ from engine.text.tokenizer import Tokenizer
 from engine.worker.inbox import Inbox
 from engine.worker.intake import Intake
 from engine.worker.loop import Loop
+from engine.worker.speculating import make_speculation
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ def main() -> int:
     try:
         opened = _open(load, channel)
         template, notice = _template(opened.tokenizer, load.chat_template)
+        speculation = make_speculation(load.speculation, opened.backend.caps)
     except EngineError as error:
         logger.warning("load failed: %s", error)
         channel.send(Failed("", error.to_wire()))
@@ -53,7 +55,7 @@ def main() -> int:
             resident_bytes=psutil.Process().memory_info().rss,
         )
     )
-    Loop(opened.backend, channel, inbox).run()
+    Loop(opened.backend, channel, inbox, speculation).run()
     opened.backend.close()
     return 0
 

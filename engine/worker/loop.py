@@ -22,6 +22,7 @@ from engine.scheduler.step import (
     StepEvent,
     Stepper,
 )
+from engine.speculative.speculation import Speculation
 from engine.types import FinishReason, Timings
 from engine.worker.emit import Emission, Emitter
 from engine.worker.inbox import Inbox
@@ -33,12 +34,23 @@ logger = logging.getLogger(__name__)
 class Loop:
     """Serves requests until told to leave."""
 
-    def __init__(self, backend: Backend, channel: Channel, inbox: Inbox) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        channel: Channel,
+        inbox: Inbox,
+        speculation: Speculation | None = None,
+    ) -> None:
         self._backend = backend
         self._channel = channel
         self._inbox = inbox
-        self._scheduler = Scheduler(backend)
-        self._stepper = Stepper(self._scheduler, backend, about_to_decode=self._about_to_decode)
+        self._scheduler = Scheduler(backend, speculation=speculation)
+        self._stepper = Stepper(
+            self._scheduler,
+            backend,
+            speculation=speculation,
+            about_to_decode=self._about_to_decode,
+        )
         self._emitters: dict[Sequence, Emitter] = {}
         self._announce: set[Sequence] = set()
         """Resumed sequences whose re-reading is not yet reported."""
@@ -145,4 +157,6 @@ def _timings(sequence: Sequence) -> Timings:
         prompt_tokens=sequence.num_prompt,
         reused_tokens=sequence.num_reused,
         completion_tokens=sequence.num_answer,
+        drafted_tokens=sequence.num_drafted,
+        accepted_tokens=sequence.num_accepted,
     )

@@ -775,6 +775,10 @@
         <source>{0} of {1} prompt tokens reused</source>
         <translation>复用提示词元 {0} / {1}</translation>
     </message>
+    <message>
+        <source>{0} of {1} guessed tokens right</source>
+        <translation>猜测词元 {1} 个，猜中 {0} 个</translation>
+    </message>
 </context>
 <context>
     <name>ModelPicker</name>

@@ -73,6 +73,8 @@ def test_a_whole_chat_reply() -> None:
             "predicted_n": 3,
             "predicted_ms": 100.0,
             "predicted_per_second": 30.0,
+            "draft_n": 0,
+            "draft_n_accepted": 0,
         },
     }
 

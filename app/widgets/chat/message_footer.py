@@ -99,4 +99,9 @@ class MessageFooter(QWidget):
             parts.append(
                 self.tr("{0} of {1} prompt tokens reused").format(f"{reused:,}", f"{prompt:,}")
             )
+        if drafted := int(figures.get("drafted", 0)):
+            accepted = int(figures.get("accepted", 0))
+            parts.append(
+                self.tr("{0} of {1} guessed tokens right").format(f"{accepted:,}", f"{drafted:,}")
+            )
         return " · ".join(parts)

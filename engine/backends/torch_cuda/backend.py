@@ -5,6 +5,7 @@ Neighbours: `decoder` (the network), `kv_cache`, `opener`.
 """
 
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -30,6 +31,8 @@ from engine.backends.torch_cuda.outputs import DeviceOutputs
 from engine.backends.torch_cuda.weights import Weights
 from engine.formats.decoder_spec import DecoderSpec
 
+logger = logging.getLogger(__name__)
+
 N_BATCH = 512
 
 
@@ -44,6 +47,7 @@ class TorchBackend:
         self._kv = kv
         self._decoder = Decoder(spec, weights)
         self._abort = threading.Event()
+        self._is_closed = False
         self._caps = Capabilities(
             backend=f"torch-{weights.device.type}",
             n_vocab=spec.n_vocab,
@@ -53,6 +57,7 @@ class TorchBackend:
             n_batch_max=N_BATCH,
             n_outputs_max=N_BATCH,
             state_fingerprint=fingerprint,
+            is_exact=True,
         )
 
     @property
@@ -69,22 +74,45 @@ class TorchBackend:
     @torch.inference_mode()
     def decode(self, batch: Batch) -> DecodeResult:
         """See Backend."""
-        if batch.n == 0:
-            raise ValueError("no rows")
         started = time.perf_counter()
-        seqs = batch.seq[: batch.n].tolist()
-        before = {seq: self._kv.pages.length(seq) for seq in seqs}
-        wanted = {seq: seqs.count(seq) for seq in before}
+        wanted = self._checked(batch)
+        before = {seq: self._kv.pages.length(seq) for seq in wanted}
         if not self._kv.extend(wanted):
             return DecodeResult(Status.NO_SPACE, None, time.perf_counter() - started)
+        outputs, status = None, Status.FAILED
         try:
-            outputs = self._compute(batch)
+            outputs, status = self._compute(batch), Status.OK
         except Aborted:
             self._abort.clear()
-            for seq, length in before.items():
-                self._kv.pages.truncate(seq, length)
-            return DecodeResult(Status.ABORTED, None, time.perf_counter() - started)
-        return DecodeResult(Status.OK, outputs, time.perf_counter() - started)
+            status = Status.ABORTED
+        except torch.OutOfMemoryError:
+            logger.exception("no device memory for a batch, rows=%d", batch.n)
+        finally:
+            if status is not Status.OK:
+                for seq, length in before.items():
+                    self._kv.pages.truncate(seq, length)
+        return DecodeResult(status, outputs, time.perf_counter() - started)
+
+    def _checked(self, batch: Batch) -> dict[int, int]:
+        """Sequence → number of its rows.
+
+        Raises:
+            ValueError: what the protocol forbids; on a GPU it would end the process or write into foreign cells.
+        """
+        if batch.n == 0:
+            raise ValueError("no rows")
+        tokens, wanted = batch.token[: batch.n], dict[int, int]()
+        if tokens.min() < 0 or tokens.max() >= self._caps.n_vocab:
+            raise ValueError("a token that the model does not have")
+        rows = zip(batch.seq[: batch.n].tolist(), batch.pos[: batch.n].tolist(), strict=True)
+        for i, (seq, pos) in enumerate(rows):
+            if not 0 <= seq < self._caps.n_seq_max:
+                raise ValueError(f"row {i}: there is no sequence {seq}")
+            next_one = self._kv.pages.length(seq) + wanted.get(seq, 0)
+            if pos != next_one:
+                raise ValueError(f"row {i}: position {pos}, sequence {seq} goes on at {next_one}")
+            wanted[seq] = wanted.get(seq, 0) + 1
+        return wanted
 
     def _compute(self, batch: Batch) -> Outputs:
         wanted = []
@@ -162,7 +190,9 @@ class TorchBackend:
 
     def close(self) -> None:
         """See Backend."""
-        del self._decoder, self._weights, self._kv
+        if not self._is_closed:
+            self._is_closed = True
+            del self._decoder, self._weights, self._kv
 
 
 def _runs(seqs: list[int]) -> Iterator[tuple[int, int, int]]:

@@ -96,4 +96,5 @@ class KvCache:
         return _STATE.pack(_MAGIC, length, n_layer, n_head_kv, head_dim, num_bytes)
 
     def _index(self, seq: int, length: int) -> torch.Tensor:
-        return torch.tensor(self.pages.cells(seq, 0, length), device=self.keys.device)
+        cells = self.pages.cells(seq, 0, length)
+        return torch.tensor(cells, dtype=torch.long, device=self.keys.device)  # also of none

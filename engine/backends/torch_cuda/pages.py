@@ -5,6 +5,7 @@ Sequences share pages; whoever writes into a shared one gets a copy first. Sourc
 Neighbour: `kv_cache`, which owns the memory.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -46,13 +47,12 @@ class Pages:
         Returns:
             Pages to copy before anything is written, (from, to); None: no space, nothing has changed.
         """
-        needed = sum(self._new_pages(seq, count) for seq, count in wanted.items())
-        if needed > len(self._free):
+        if self._new_pages(wanted) > len(self._free):
             return None
         copies = []
         for seq, count in wanted.items():
             held = self._held[seq]
-            if self._writes_shared(seq):
+            if count and self._writes_shared(seq):
                 shared, own = held.pages[-1], self._take()
                 copies.append((shared, own))
                 held.pages[-1] = own
@@ -64,7 +64,7 @@ class Pages:
 
     def truncate(self, seq: int, n: int) -> None:
         """Keep at most the first n tokens."""
-        held = self._held[seq]
+        held, n = self._held[seq], max(0, n)
         if n >= held.length:
             return
         held.length = n
@@ -85,10 +85,15 @@ class Pages:
         held = self._held[seq]
         return held.length % PAGE != 0 and self._users[held.pages[-1]] > 1
 
-    def _new_pages(self, seq: int, count: int) -> int:
-        held = self._held[seq]
-        more = -(-(held.length + count) // PAGE) - len(held.pages)
-        return more + (count > 0 and self._writes_shared(seq))
+    def _new_pages(self, wanted: dict[int, int]) -> int:
+        more, writers = 0, Counter[int]()
+        for seq, count in wanted.items():
+            held = self._held[seq]
+            more += -(-(held.length + count) // PAGE) - len(held.pages)
+            if count and self._writes_shared(seq):
+                writers[held.pages[-1]] += 1
+        # where all users of a page write, the last one may keep it
+        return more + sum(min(n, self._users[page] - 1) for page, n in writers.items())
 
     def _take(self) -> int:
         page = self._free.pop()
