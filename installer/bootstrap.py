@@ -1,6 +1,6 @@
 """Chooses the command, makes sure that what it needs is installed, and hands over. The fast path of every start.
 
-`test` and `check` and `lock` are for developers; every other argument belongs to the app.
+`torch` is the optional CUDA part; `test`, `check` and `lock` are for developers; every other argument is the app's.
 """
 
 import os
@@ -22,14 +22,15 @@ def main(argv: list[str]) -> int:
             from installer import relock
 
             return relock.main(rest, venv)
+        if command == "torch":
+            from installer import torch_command
+
+            return torch_command.main(rest, venv)
         if command == "check":
             from installer import checks
 
             return checks.main(rest, venv) if _ready([stamp.BASE, stamp.TEST], venv) else 1
-        if command == "test":
-            parts = [stamp.BASE, stamp.TEST, stamp.QT]
-            return _test(rest, venv) if _ready(parts, venv) else 1
-        return _run(venv, ["-P", "-m", "app", *argv]) if _ready(_parts(argv), venv) else 1
+        return _test(rest, venv) if command == "test" else _app(argv, venv)
     except KeyboardInterrupt:
         sys.stderr.write("\nStopped. Start again to go on; what was finished is kept.\n")
         return _STOPPED
@@ -55,7 +56,25 @@ def _ready(parts: list[str], venv: Path) -> bool:
     return steps.prepare(parts, venv)
 
 
+def _app(argv: list[str], venv: Path) -> int:
+    parts = _parts(argv)
+    if not stamp.current(parts, venv):
+        if not _ready(parts, venv):
+            return 1
+        from installer import torch_command
+
+        torch_command.offer(venv)
+    return _run(venv, ["-P", "-m", "app", *argv])
+
+
 def _test(arguments: list[str], venv: Path) -> int:
+    if not _ready([stamp.BASE, stamp.TEST, stamp.QT], venv):
+        return 1
+    from installer import torch_command
+
+    torch_command.for_tests(venv)
+    if torch_command.missing_in_ci(venv):
+        return 1
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.chdir(layout.ROOT)
     return _run(venv, ["-m", "pytest", *arguments])

@@ -1,6 +1,8 @@
 """The virtual environment: making it, filling it from the lock files, and the `inglenook` command in it."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,10 @@ _LAUNCHER = """#!/bin/sh
 exec "$(dirname "$(readlink -f "$0")")/python" -P -m app "$@"
 """
 _LAUNCHER_WINDOWS = '@"%~dp0python.exe" -P -m app %*\n'
+_LIST = """
+import importlib.metadata, json
+print(json.dumps({each.name: each.requires or [] for each in importlib.metadata.distributions()}))
+"""
 _PROBE = "import sys, pip, sysconfig; assert sys.version_info >= (3, 11); print(sysconfig.get_path('purelib'))"
 
 
@@ -92,6 +98,25 @@ def site_packages(venv: Path) -> Path | None:
     except OSError:
         return None
     return Path(done.stdout.strip()) if done.returncode == 0 else None
+
+
+def distributions(venv: Path) -> dict[str, list[str]]:
+    """Normalised name of every installed package → what it requires.
+
+    Raises:
+        SetupError: the environment does not work.
+    """
+    command = [str(layout.python(venv)), "-I", "-c", _LIST]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SetupError(f"the environment {venv} does not work.", hint=done.stderr.strip())
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return {normalised(name): requires for name, requires in found.items()}
+
+
+def normalised(name: str) -> str:
+    """A package's name in the one spelling that can be compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def loads_engine(venv: Path) -> bool:

@@ -2,12 +2,12 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from engine.errors import SetupError
 from installer import process
-from installer.progress import Line, pip_step
+from installer.progress import Line, PipReader
 
 _OFFLINE = (
     "NewConnectionError",
@@ -23,21 +23,42 @@ _OFFLINE = (
 _DROPPED = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONPATH", "PYTHONHOME")
 
 
-def run(python: Path, arguments: Sequence[str | Path], *, what: str, line: Line, log: Path) -> None:
+def run(
+    python: Path,
+    arguments: Sequence[str | Path],
+    *,
+    what: str,
+    line: Line,
+    log: Path,
+    watch: Callable[[str], None] = lambda _text: None,
+    temporary: Path | None = None,
+) -> None:
     """Run `pip <arguments>` and show what it is busy with.
+
+    Args:
+        python: whose pip.
+        arguments: pip's.
+        what: the name of this step.
+        line: shows the progress.
+        log: gets all output.
+        watch: sees every line of output; pip is ended when it raises.
+        temporary: where downloads may grow; /tmp may be small, or in memory.
 
     Raises:
         SetupError: pip failed; the sentence says whether network or disk is the likely cause.
     """
+    reader = PipReader()
 
     def show(text: str) -> None:
-        step = pip_step(text)
+        watch(text)
+        step = reader.read(text)
         if step:
             line.show(f"{what}: {step}")
 
     log.write_text("", encoding="utf-8")
     command = [python, "-I", "-m", "pip", *arguments, "--no-input", "--disable-pip-version-check"]
-    code = process.follow(command, log=log, env=environment(), on_line=show)
+    env = {**environment(), **({"TMPDIR": str(temporary)} if temporary else {})}
+    code = process.follow(command, log=log, env=env, on_line=show)
     line.clear()
     if code:
         raise failure(what, log)

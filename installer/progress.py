@@ -9,6 +9,7 @@ from typing import TextIO
 
 _STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] ")
 _FETCH = re.compile(r"^\s*(?:Downloading|Using cached|Processing) (\S+)(?: (\([\d.]+ \w?B\)))?")
+_BYTES = re.compile(r"^Progress (\d+) of (\d+)$")
 _PLAIN_INTERVAL_S = 10.0
 _FIRST_ESTIMATE_S = 10.0
 
@@ -30,6 +31,29 @@ def pip_step(line: str) -> str | None:
         version = rest.partition("-")[0].removesuffix(".tar.gz")
         return " ".join(part for part in (name, version, found[2]) if part)
     return "unpacking" if line.startswith("Installing collected packages:") else None
+
+
+class PipReader:
+    """Follows pip's output, also the byte counts of `--progress-bar raw`."""
+
+    def __init__(self) -> None:
+        self._step = ""
+
+    def read(self, line: str) -> str | None:
+        """What pip is busy with after this line; None when it says nothing new."""
+        found = _BYTES.match(line.strip())
+        if found and self._step and int(found[2]):
+            return f"{self._step}, {100 * int(found[1]) // int(found[2])} %"
+        step = pip_step(line)
+        self._step = step or self._step
+        return step
+
+
+def size(count: int) -> str:
+    """`2.7 GB`, `192 MB` or `14 kB`."""
+    if count >= 999_500_000:
+        return f"{count / 1e9:.1f} GB"
+    return f"{count / 1e6:.0f} MB" if count >= 999_500 else f"{count / 1e3:.0f} kB"
 
 
 def duration(seconds: float) -> str:

@@ -17,6 +17,9 @@ ENGINE = "llama-cpp-python"
 # What the sdist's build-system table asks for, and the tools that it takes from wheels.
 BUILD_REQUIREMENTS = ("scikit-build-core>=0.9.2", "cmake>=3.21", "ninja")
 
+# From 25.3 on pip tells what it would install without fetching it; `torch_size` depends on that.
+PIP_REQUIREMENT = "pip>=25.3"
+
 _OPTIONS = (
     *("--universal", "--python-version", "3.11", "--generate-hashes"),
     *("--no-emit-index-url", "--no-annotate", "--no-header", "--quiet"),
@@ -25,7 +28,7 @@ _HEADER = "# Made by `python3 installer lock`; do not edit.\n"
 
 
 def main(arguments: list[str], venv: Path) -> int:
-    """Write the four lock files; 0 when all could be resolved."""
+    """Write the five lock files; 0 when all could be resolved."""
     uv = shutil.which("uv", path=str(layout.scripts(venv))) or shutil.which("uv")
     if uv is None:
         python = layout.python(venv)
@@ -42,6 +45,7 @@ def main(arguments: list[str], venv: Path) -> int:
         ),
         ("llama.txt", ["-", "--no-deps"], engine_requirement()),
         ("build.txt", ["-"], "\n".join(BUILD_REQUIREMENTS)),
+        ("pip.txt", ["-"], PIP_REQUIREMENT),
     ]
     for name, inputs, text in jobs:
         target = layout.LOCKS / name

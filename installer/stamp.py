@@ -17,6 +17,14 @@ QT = "qt"
 """The system libraries under Qt; no Python package of its own."""
 X11 = "x11"
 """Those that a window on an X display needs besides."""
+TORCH = "torch"
+"""Any build of torch, as the tests need it."""
+CUDA = "cuda"
+"""A build of torch with CUDA."""
+OPTIONAL = frozenset({TORCH, CUDA})
+"""Never put in by another part's set-up."""
+
+TORCH_REQUIREMENT = "torch==2.13.0"
 
 _UNFINISHED = "unfinished"
 
@@ -57,6 +65,12 @@ def write(parts: Iterable[str], venv: Path) -> None:
     temporary.replace(_file(venv))
 
 
+def change(venv: Path, *, add: Iterable[str] = (), drop: Iterable[str] = ()) -> None:
+    """Record or strike out parts; of the others those stay that are current."""
+    kept = {part for part in read(venv) if current([part], venv)}
+    write((kept - set(drop)) | set(add), venv)
+
+
 def digest(part: str, venv: Path) -> str:
     """Hash of the lock files, the interpreter, the repository's place and the CPU, as far as the part needs them."""
     hashed = hashlib.sha256(_interpreter(venv).encode())
@@ -65,6 +79,8 @@ def digest(part: str, venv: Path) -> str:
         inputs += [cpu.flags().encode(), *recipe.ingredients(), _lock("base")]
     if part == TEST:
         inputs.append(_lock("test"))
+    if part in OPTIONAL:
+        inputs.append(TORCH_REQUIREMENT.encode())
     for item in inputs:
         hashed.update(b"%d:" % len(item) + item)
     return hashed.hexdigest()

@@ -5,14 +5,13 @@ Everything slow or risky happens before the environment is touched, and nothing 
 
 import errno
 import os
-import shutil
 import signal
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from engine.errors import SetupError
-from installer import build, cpu, environment, layout, mutex, packages, recipe, stamp, wheels
+from installer import build, cpu, disk, environment, layout, mutex, packages, recipe, stamp, wheels
 from installer.progress import Line, duration
 
 _ENVIRONMENT_BYTES = 1_200_000_000
@@ -21,10 +20,19 @@ _BUILD_BYTES = 800_000_000
 
 def prepare(parts: Collection[str], venv: Path) -> bool:
     """Install these parts, unless they are; False after an explained failure."""
+    return guarded(lambda line, logs: _prepare(parts, venv, line, logs))
+
+
+def guarded(work: Callable[[Line, Path], None]) -> bool:
+    """Do what changes the environment, alone and explaining every failure; False after one.
+
+    Args:
+        work: gets the line to speak on and the folder for logs.
+    """
     line = Line()
     previous = signal.signal(signal.SIGTERM, _terminated)
     try:
-        _prepare(parts, venv, line)
+        _alone(work, line)
     except SetupError as error:
         _explain(line, error)
     except OSError as error:
@@ -37,31 +45,39 @@ def prepare(parts: Collection[str], venv: Path) -> bool:
     return False
 
 
-def _prepare(parts: Collection[str], venv: Path, line: Line) -> None:
+def _alone(work: Callable[[Line, Path], None], line: Line) -> None:
     def waiting() -> None:
         line.say("Another set-up is running; waiting for it to finish.")
 
     with mutex.held(layout.cache() / "setup.lock", waiting=waiting):
-        if stamp.current(parts, venv):
-            return
-        started = time.monotonic()
         logs = layout.cache() / "logs"
         logs.mkdir(exist_ok=True)
-        before = stamp.read(venv)
-        todo = {part for part in parts if not stamp.current([part], venv)}
-        wanted, root = packages.needs(todo), packages.is_root()
-        packages.ensure(wanted, line=line, log=logs / "apt.log", root=root)
-        if todo - {stamp.QT}:
-            with_tests = stamp.TEST in {*parts, *before}
-            _install(venv, line, logs, engine=stamp.BASE in todo, with_tests=with_tests)
-        stamp.write({*parts, *before}, venv)
-        line.say(f"Set-up done in {duration(time.monotonic() - started)}.")
+        work(line, logs)
 
 
-def _install(venv: Path, line: Line, logs: Path, *, engine: bool, with_tests: bool) -> None:
+def _prepare(parts: Collection[str], venv: Path, line: Line, logs: Path) -> None:
+    if stamp.current(parts, venv):
+        return
+    started = time.monotonic()
+    before = set(stamp.read(venv))
+    # What this set-up does not touch must not be recorded as if it had made it.
+    outdated = {part for part in before & stamp.OPTIONAL if not stamp.current([part], venv)}
+    todo = {part for part in parts if not stamp.current([part], venv)}
+    wanted, root = packages.needs(todo), packages.is_root()
+    packages.ensure(wanted, line=line, log=logs / "apt.log", root=root)
+    if todo - {stamp.QT}:
+        with_tests = stamp.TEST in {*parts, *before}
+        anew = _install(venv, line, logs, engine=stamp.BASE in todo, with_tests=with_tests)
+        outdated |= stamp.OPTIONAL if anew else set()
+    stamp.write({*parts, *(before - outdated)}, venv)
+    line.say(f"Set-up done in {duration(time.monotonic() - started)}.")
+
+
+def _install(venv: Path, line: Line, logs: Path, *, engine: bool, with_tests: bool) -> bool:
+    """Fill the environment; True when it had to be made anew, and so lost what was in it."""
     environment.refuse_foreign(venv)
     line.say(f"Setting up Inglenook in {venv} (once).")
-    _check_space(venv.parent, _ENVIRONMENT_BYTES)
+    disk.check_space({venv.parent: _ENVIRONMENT_BYTES})
     anew = not environment.works(venv)
     wheel = _wheel(line, logs) if engine or anew else None
     if anew:
@@ -76,6 +92,7 @@ def _install(venv: Path, line: Line, logs: Path, *, engine: bool, with_tests: bo
         environment.install_wheel(venv, wheel, line=line, log=log)
         _try_engine(venv, wheel)
     environment.link(venv)
+    return anew
 
 
 def _wheel(line: Line, logs: Path) -> Path:
@@ -92,7 +109,7 @@ def _wheel(line: Line, logs: Path) -> Path:
     line.say("llama.cpp is compiled for this machine's processor; this takes some minutes, once.")
     started = time.monotonic()
     with build.workspace(folder) as work:
-        _check_space(folder, _BUILD_BYTES)
+        disk.check_space({folder: _BUILD_BYTES})
         wheel = build.build(work, line=line, log=logs / "llama-build.log")
         stored = wheels.store(folder, key, wheel, made_from)
     line.say(f"llama.cpp is compiled ({duration(time.monotonic() - started)}).")
@@ -107,18 +124,6 @@ def _try_engine(venv: Path, wheel: Path) -> None:
         "the compiled llama.cpp does not start on this machine.",
         hint="It was removed from the cache; start again to compile it anew.",
     )
-
-
-def _check_space(folder: Path, needed: int) -> None:
-    while not folder.exists():
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise SetupError(
-            f"the disk is nearly full: {free / 1e9:.1f} GB free where {folder} lies, "
-            f"{needed / 1e9:.1f} GB needed.",
-            hint="Free some space and start again.",
-        )
 
 
 def _system_error(error: OSError) -> SetupError:

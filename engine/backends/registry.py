@@ -3,6 +3,7 @@
 Imports happen in the openers: asking for one backend must not load another's native libraries.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ class OpenRequest:
     num_sequences: int
     decode_threads: int
     prefill_threads: int
+    exact: bool = False
+    """llama.cpp: compute each row the same in every batch, where the file's types allow it."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Backend-specific; for tests."""
 
@@ -60,10 +63,13 @@ def open_model(
                     num_sequences=request.num_sequences,
                     threads=(request.decode_threads, request.prefill_threads),
                     progress=progress,
+                    exact=request.exact,
                     poison_outputs=bool(request.options.get("poison_outputs")),
                 )
             )
         case "torch-cuda" | "torch-cpu":
+            # Read when OpenMP is loaded: its threads must not spin while other programs want the cores.
+            os.environ.setdefault("OMP_WAIT_POLICY", "passive")
             from engine.backends.llamacpp.opener import open_vocabulary
             from engine.backends.torch_cuda.opener import open_torch
 
@@ -86,5 +92,5 @@ def open_model(
         case _:
             raise UnsupportedByBackend(
                 f"There is no backend “{backend}”.",
-                hint="Choose llama.cpp or torch-cuda, or leave the choice open.",
+                hint="Choose llama.cpp, torch-cuda or torch-cpu, or leave the choice open.",
             )

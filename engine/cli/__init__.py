@@ -93,6 +93,12 @@ def _add_model_options(group: argparse._ActionsContainer) -> None:
         help="llama.cpp, torch-cuda, or torch-cpu (the exact reference)",
     )
     group.add_argument(
+        "--exact",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="llama.cpp: the same text in every batch (Q4_0, Q4_1, Q8_0); prompts are read slower",
+    )
+    group.add_argument(
         "--speculation",
         metavar="WAY",
         default=argparse.SUPPRESS,

@@ -38,6 +38,7 @@ def prepare(args: argparse.Namespace) -> Context:
         "threads": getattr(args, "threads", None),
         "backend": getattr(args, "backend", None),
         "speculation": getattr(args, "speculation", None),
+        "exact": getattr(args, "exact", None),
     }
     models = dataclasses.replace(
         settings.models, **{k: v for k, v in given.items() if v is not None}

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from engine.formats.decoder_spec import DecoderSpec, Rope, RopeLayout
 from engine.formats.decoder_tensors import tensor_problem
+from engine.formats.filenames import printable
 from engine.formats.gguf_header import GgufHeader, Omitted, Value
 
 
@@ -47,6 +48,9 @@ _FAMILIES: Final[dict[str, _Family]] = {
 }
 _GEMMA3_27B_LAYERS: Final = 62
 """llama.cpp knows this size by its layers; its attention is scaled by width over heads."""
+_MOST_LAYERS: Final = 512
+"""llama.cpp's own limit."""
+_LONGEST_REASON: Final = 200
 _KEYS: Final = frozenset(
     {
         "block_count",
@@ -79,8 +83,14 @@ def read_decoder(header: GgufHeader) -> DecoderSpec | str:
     try:
         spec = _spec(header)
     except _UnclaimedError as reason:
-        return str(reason)
-    return tensor_problem(spec, header.tensors) or spec
+        return _safe(str(reason))
+    problem = tensor_problem(spec, header.tensors)
+    return _safe(problem) if problem else spec
+
+
+def _safe(reason: str) -> str:
+    """It may quote the file."""
+    return printable(reason[:_LONGEST_REASON])
 
 
 def _spec(header: GgufHeader) -> DecoderSpec:
@@ -94,6 +104,10 @@ def _spec(header: GgufHeader) -> DecoderSpec:
     entries.check(_KEYS | family.keys)
     n_embd, n_head = entries.count("embedding_length"), entries.count("attention.head_count")
     n_layer = entries.count("block_count")
+    if n_layer > _MOST_LAYERS:  # listing their tensors' names would fill the memory
+        raise _UnclaimedError("it claims more layers than a model can have")
+    if n_head > n_embd:
+        raise _UnclaimedError("it has more heads than they have numbers")
     head_dim = entries.count("attention.key_length", n_embd // n_head)
     # llama.cpp's default for the values' size is the width over the heads, not the keys' size
     if entries.count("attention.value_length", n_embd // n_head) != head_dim:
@@ -134,10 +148,12 @@ def _is_gemma3_27b(header: GgufHeader, n_layer: int) -> bool:
 
 
 def _vocabulary(header: GgufHeader) -> int:
-    """Rows of the embedding: they may be more than there are tokens."""
+    """Rows of the embedding. Not more than there are tokens: what is sampled must have a text."""
     shapes = [t.shape for t in header.tensors if t.name == "token_embd.weight"]
     if not shapes or len(shapes[0]) != 2:
         raise _UnclaimedError("it has no embedding")
+    if header.vocab_size not in (None, shapes[0][1]):
+        raise _UnclaimedError("its embedding does not fit its vocabulary")
     return shapes[0][1]
 
 
@@ -165,7 +181,7 @@ class _Entries:
     def real(self, key: str, default: float | None = None) -> float:
         """A number above 0."""
         value = self._get(key, default)
-        if type(value) not in (int, float) or not 0 < float(str(value)) < 1e30:
+        if type(value) not in (int, float) or not 1e-30 < float(str(value)) < 1e30:
             raise _UnclaimedError(f"its entry {self._prefix}{key} is not a possible number")
         return float(str(value))
 
@@ -173,7 +189,8 @@ class _Entries:
         """Which layers have a window: given for each layer, or all but each n-th."""
         value = self._get("attention.sliding_window_pattern", every)
         if isinstance(value, tuple):
-            if len(value) != n_layer or not any(value):
+            whole = {type(v) for v in value} <= {int, bool}
+            if len(value) != n_layer or not any(value) or not whole:
                 raise _UnclaimedError("its windows do not fit its layers")
             return tuple(bool(v) for v in value)
         if type(value) is not int or value < 2:

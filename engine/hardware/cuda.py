@@ -1,34 +1,28 @@
-"""Can the torch backend run this model on a GPU of this machine? The GPU, or why not. Pure. Neighbour: `plan`."""
+"""Can our decoder run this model on a GPU of this machine? The GPU, or why not. Pure.
+
+Neighbours: `placement` (does it fit), `plan`.
+"""
 
 from engine.hardware.facts import ModelFacts
 from engine.hardware.gpu import Gpu
+from engine.hardware.parts import InstalledParts
 from engine.hardware.probe import Hardware
 from engine.hardware.units import gigabytes
 
-LEAST_CAPABILITY = (7, 5)
-"""What builds of torch for CUDA 13 support."""
+LEAST_CAPABILITY = (8, 0)
+"""Ampere: the first that computes in bfloat16, the type our decoder keeps weights and cache in."""
 LEAST_CUDA = (13, 0)
+"""Of the driver: torch's builds that the installer takes bring libraries of CUDA 13."""
 LEAST_HOST_BYTES = 2 << 30
 """Main memory that a process with torch and a CUDA context takes, whatever the model."""
-TORCH_ARCHITECTURES = frozenset(
-    {
-        "gemma2",
-        "gemma3",
-        "granite",
-        "llama",
-        "mistral3",
-        "olmo2",
-        "phi3",
-        "qwen2",
-        "qwen3",
-        "qwen3moe",
-        "smollm3",
-    }
-)
 
 
-def pick_gpu(hardware: Hardware, facts: ModelFacts, *, torch_installed: bool) -> Gpu | str:
-    """The GPU with the most free memory that can do it, or the reason why there is none."""
+def pick_gpu(hardware: Hardware, facts: ModelFacts, parts: InstalledParts) -> Gpu | str:
+    """The GPU with the most free memory that can do it, or the reason why there is none.
+
+    The machine comes first: without such a GPU nothing about the file matters. Then the file: where it is not for
+    us, installing torch would not help.
+    """
     if not hardware.gpus:
         note = f" ({hardware.gpu_note})" if hardware.gpu_note else ""
         return f"no NVIDIA GPU{note}"
@@ -41,10 +35,12 @@ def pick_gpu(hardware: Hardware, facts: ModelFacts, *, torch_installed: bool) ->
     if gpu.cuda < LEAST_CUDA:
         has, needs = _dotted(gpu.cuda), _dotted(LEAST_CUDA)
         return f"the NVIDIA driver {gpu.driver} is too old (CUDA {has}, {needs} is needed)"
-    if not torch_installed:
+    if facts.decoder_problem:
+        return f"our CUDA backend does not compute this file: {facts.decoder_problem}"
+    if not parts.torch:
         return f"torch is not installed, so {gpu.name} stays unused"
-    if facts.architecture not in TORCH_ARCHITECTURES:
-        return f"the CUDA backend does not know the architecture “{facts.architecture}”"
+    if not parts.torch_cuda:
+        return f"torch is installed without CUDA, so {gpu.name} stays unused"
     if hardware.memory.free < LEAST_HOST_BYTES:
         return f"a CUDA process does not fit into {gigabytes(hardware.memory.free)} of main memory"
     return gpu

@@ -1,12 +1,15 @@
-"""What a model file says about its size: `ModelFacts`, out of GGUF metadata.
+"""What a model file says about its size, and whether our own decoder computes it: `ModelFacts`, out of its header.
 
 Zone: any; pure, and never fails: what is missing or impossible becomes a cautious guess, and `notes` says so.
-Neighbours: `claims` (bounds), `kv_layout` (cache), `fit` (bytes needed).
+Neighbours: `claims` (bounds), `kv_layout` (cache), `fit` (bytes needed), `engine.formats.decoder_reader`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 
+from engine.formats.decoder_reader import read_decoder
+from engine.formats.gguf_header import GgufHeader, TensorInfo
 from engine.hardware.claims import MAX_LAYERS, MAX_WIDTH, Claims
 from engine.hardware.kv_layout import KvLayout, kv_layout
 
@@ -14,6 +17,9 @@ _REPACKABLE_TYPES = frozenset({2, 7, 10, 14, 15, 16, 17, 18, 21, 25, 38})
 """`general.file_type` with tensors that llama.cpp copies into another order (Q4_0, Q4_K, …) on some CPU."""
 _UNKNOWN_WIDTH = 8192
 _UNKNOWN_VOCABULARY = 1 << 18
+_MOST_NUMBERS_PER_BYTE = 8
+"""No type of tensor takes less than a bit for a number."""
+_F32, _BF16 = 4, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,12 @@ class ModelFacts:
     """Numbers one row of a batch takes while it is computed, roughly."""
     kv_bytes_per_token: int
     """Of the layers that see the whole context, with 16-bit values."""
+    n_parameters: int
+    """Numbers in all tensors; embeddings that serve as output too are one tensor and count once."""
+    decoder_problem: str
+    """Why our own decoder does not compute this file, as half a sentence; "": it does."""
+    conversion_bytes: int = 0
+    """What the worst moment of loading takes beyond weights of 16 bits (see `_conversion_bytes`)."""
     window: int = 0
     """Tokens that sliding-window layers see; 0: there are none."""
     window_bytes_per_token: int = 0
@@ -44,8 +56,28 @@ class ModelFacts:
     """What was estimated, in words."""
 
 
+def facts_of(header: GgufHeader, file_bytes: int) -> ModelFacts:
+    """Read sizes and tensors.
+
+    Args:
+        header: of the file, or of the first part of a split model.
+        file_bytes: size of the file, all parts of a split model together.
+    """
+    facts = facts_from_gguf(header.metadata, file_bytes)
+    decoder = read_decoder(header)
+    problem = decoder if isinstance(decoder, str) else ""
+    if header.split_count > 1:  # the other parts' tensors are not in this header
+        return replace(facts, decoder_problem=problem or "it is split into several files")
+    return replace(
+        facts,
+        n_parameters=sum(prod(tensor.shape) for tensor in header.tensors),
+        conversion_bytes=_conversion_bytes(header.tensors),
+        decoder_problem=problem,
+    )
+
+
 def facts_from_gguf(metadata: Mapping[str, object], file_bytes: int) -> ModelFacts:
-    """Read the sizes.
+    """Read the sizes where only the metadata is known: nothing for our own decoder.
 
     Args:
         metadata: GGUF keys and values, lists as tuples or lists.
@@ -65,12 +97,24 @@ def facts_from_gguf(metadata: Mapping[str, object], file_bytes: int) -> ModelFac
         n_vocab=claims.vocabulary() or _UNKNOWN_VOCABULARY,
         row_width=_row_width(claims, n_embd),
         kv_bytes_per_token=layout.full,
+        n_parameters=_MOST_NUMBERS_PER_BYTE * weights,
+        decoder_problem="its tensors are not known",
         window=layout.window,
         window_bytes_per_token=layout.windowed,
         state_bytes=layout.state,
         repackable=claims.file_type() is None or claims.file_type() in _REPACKABLE_TYPES,
         notes=layout.notes,
     )
+
+
+def _conversion_bytes(tensors: Sequence[TensorInfo]) -> int:
+    """Bytes of one tensor as in the file and as float32, less the room kept for those still to come."""
+    worst = still_to_come = 0
+    for tensor in reversed(tensors):
+        numbers = prod(tensor.shape)
+        worst = max(worst, (tensor.num_bytes or 0) + _F32 * numbers - still_to_come)
+        still_to_come += _BF16 * numbers
+    return worst
 
 
 def _row_width(claims: Claims, n_embd: int) -> int:

@@ -1,7 +1,8 @@
-"""How much memory a model takes: `MemoryNeed`. Pure; estimates that are compared with what then happens.
+"""How much memory a model takes in llama.cpp: `MemoryNeed`. Pure; estimates that are compared with what then happens.
 
 Measured against llama.cpp (SmolLM2-135M; qwen3, gemma2, gemma3, mamba and lfm2 shapes): cache exact but for
-recurrent states, compute buffers up to 60 % high, a worker's own memory twice too high. Neighbours: `facts`, `plan`.
+recurrent states, compute buffers up to 60 % high, a worker's own memory twice too high. Neighbours: `facts`,
+`torch_fit` (the same for our own decoder), `placement`.
 """
 
 from dataclasses import dataclass
@@ -15,9 +16,8 @@ _CELL_PADDING = 256
 """llama.cpp rounds a context up to this."""
 _PROCESS_BYTES = 120 << 20
 """A worker's Python, libraries and thread buffers (measured: 60 MB)."""
-_VOCABULARY_BYTES = 500
+VOCABULARY_BYTES = 500
 """A token of the vocabulary in llama.cpp's tables (measured: 390)."""
-_CUDA_CONTEXT_BYTES = 600 << 20
 _F16, _F32 = 2, 4
 
 
@@ -62,21 +62,9 @@ def memory_needed(
         + window_cells * facts.window_bytes_per_token
         + num_sequences * facts.state_bytes,
         compute=mask + n_ubatch * facts.row_width * _F32 + logits,
-        overhead=_PROCESS_BYTES + _VOCABULARY_BYTES * facts.n_vocab,
+        overhead=_PROCESS_BYTES + VOCABULARY_BYTES * facts.n_vocab,
         repacked=facts.weights_bytes if facts.repackable else 0,
     )
-
-
-def vram_needed(
-    facts: ModelFacts, *, context: int, num_sequences: int, n_ubatch: int = DEFAULT_UBATCH
-) -> MemoryNeed:
-    """GPU memory for the torch backend: weights in planes (+4 %), the whole cache, 5 % of everything spare."""
-    cells = _padded(context)
-    kv_cache = cells * (facts.kv_bytes_per_token + facts.window_bytes_per_token)
-    compute = n_ubatch * facts.row_width * _F32 + 2 * facts.n_vocab * num_sequences * _F32
-    weights = facts.weights_bytes * 104 // 100
-    spare = (weights + kv_cache + compute) // 20
-    return MemoryNeed(weights, kv_cache, compute, _CUDA_CONTEXT_BYTES + spare)
 
 
 def _padded(cells: int) -> int:

@@ -2,19 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.errors import OutOfMemory
 from engine.hardware.facts import ModelFacts
-from engine.hardware.fit import MemoryNeed, memory_needed, vram_needed
+from engine.hardware.fit import MemoryNeed, memory_needed
 from engine.hardware.gpu import Gpu
 from engine.hardware.probe import Memory
+from engine.hardware.torch_fit import torch_ram_needed, vram_needed
 from engine.hardware.units import gigabytes
+
+BackendName = Literal["llama.cpp", "torch-cuda", "torch-cpu"]
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
     """A context that fits, and what it takes."""
 
+    backend: BackendName
     gpu: Gpu | None
     """None: main memory."""
     context: int
@@ -35,11 +40,17 @@ def place_on_gpu(
     if context is None:
         needed, free = gigabytes(need(least).total), gigabytes(gpu.vram_free)
         return f"{gpu.name} has {free} free, {needed} are needed"
-    return Placement(gpu, context, need(context), gpu.vram_free)
+    return Placement("torch-cuda", gpu, context, need(context), gpu.vram_free)
 
 
 def place_in_ram(
-    facts: ModelFacts, memory: Memory, *, wanted: int, least: int, num_sequences: int
+    facts: ModelFacts,
+    memory: Memory,
+    backend: Literal["llama.cpp", "torch-cpu"],
+    *,
+    wanted: int,
+    least: int,
+    num_sequences: int,
 ) -> Placement:
     """The largest context from `wanted` down to `least` tokens.
 
@@ -47,9 +58,10 @@ def place_in_ram(
         OutOfMemory: not even `least` fits.
     """
     free = memory.free
+    needed_by = memory_needed if backend == "llama.cpp" else torch_ram_needed
 
     def need(context: int) -> MemoryNeed:
-        return memory_needed(facts, context=context, num_sequences=num_sequences)
+        return needed_by(facts, context=context, num_sequences=num_sequences)
 
     context = _largest_context(wanted, least, lambda c: need(c).total <= free)
     if context is None:
@@ -57,14 +69,17 @@ def place_in_ram(
         limited = free < memory.available
         scope = " within the limit set for this process or container" if limited else ""
         way_out = "raise the limit" if limited else "close other programs"
+        # Our own decoder unpacks all weights: another quantization of the model would take as much.
+        smaller = "a smaller quantization" if backend == "llama.cpp" else "llama.cpp"
+        with_backend = "" if backend == "llama.cpp" else " with torch"
         raise OutOfMemory(
-            f"This model needs about {gigabytes(needed)} of memory, "
+            f"This model needs about {gigabytes(needed)} of memory{with_backend}, "
             f"and {gigabytes(free)} are free{scope}.",
-            hint=f"Choose a smaller quantization or a smaller model, or {way_out}.",
+            hint=f"Choose {smaller} or a smaller model, or {way_out}.",
             needed_bytes=needed,
             free_bytes=free,
         )
-    return Placement(None, context, need(context), free)
+    return Placement(backend, None, context, need(context), free)
 
 
 def _largest_context(wanted: int, least: int, fits: Callable[[int], bool]) -> int | None:

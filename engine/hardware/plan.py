@@ -1,22 +1,21 @@
 """A machine, a model, what is installed and what is wished become a `Plan`, with reasons in plain words. Pure.
 
 Zone: service. A wish wins where it can be had; one that cannot be had is an error, what had to give way is a
-reason. Neighbours: `probe`, `facts`, `cuda` (which GPU), `placement` (how much context), `reasons`.
+reason. Neighbours: `probe`, `facts`, `parts`, `cuda` (which GPU), `placement` (how much context), `reasons`.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
 from engine.errors import InvalidRequest, SetupError, UnsupportedByBackend
 from engine.hardware.cuda import pick_gpu
 from engine.hardware.facts import ModelFacts
 from engine.hardware.fit import MemoryNeed
 from engine.hardware.gpu import Gpu
-from engine.hardware.placement import Placement, place_in_ram, place_on_gpu
+from engine.hardware.parts import InstalledParts
+from engine.hardware.placement import BackendName, Placement, place_in_ram, place_on_gpu
 from engine.hardware.probe import Hardware
 from engine.hardware.reasons import backend_reasons, context_reasons, thread_reasons
-
-BackendName = Literal["llama.cpp", "torch-cuda"]
 
 DEFAULT_CONTEXT = 8192
 """Tokens. Models trained for 128k and more would reserve gigabytes for a short chat."""
@@ -31,18 +30,11 @@ MOST_THREADS = 512
 
 
 @dataclass(frozen=True, slots=True)
-class InstalledParts:
-    """Which backends this installation has."""
-
-    llama_cpp: bool = True
-    torch_cuda: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Wishes:
     """What the user set; None leaves the choice to the plan."""
 
     backend: str | None = None
+    """A `BackendName`."""
     context: int | None = None
     """Tokens in the cache, shared by all sequences."""
     num_sequences: int | None = None
@@ -73,19 +65,21 @@ def make_plan(hardware: Hardware, facts: ModelFacts, parts: InstalledParts, wish
         InvalidRequest: a wish is no possible value.
         UnsupportedByBackend: the wished backend cannot run this model here.
         OutOfMemory: the model does not fit, even with the smallest context.
-        SetupError: llama.cpp is needed and not installed.
+        SetupError: llama.cpp is not installed.
     """
     _check(wishes)
+    if not parts.llama_cpp:  # it reads the vocabulary for our own decoder too
+        raise SetupError("llama.cpp is not installed.", hint="Run the installer again.")
     cpu = hardware.cpu
     wanted = wishes.context or min(facts.n_ctx_train or LEAST_CONTEXT, DEFAULT_CONTEXT)
     sequences = wishes.num_sequences or DEFAULT_SEQUENCES
-    placement, why_not_gpu = _place(hardware, facts, parts, wishes, (wanted, sequences))
+    placement, why = _place(hardware, facts, parts, wishes, (wanted, sequences))
     default_threads = max(1, cpu.usable_cores - 1)
     decode = wishes.decode_threads or default_threads
     prefill = wishes.prefill_threads or default_threads
     chosen = bool(wishes.decode_threads or wishes.prefill_threads)
     return Plan(
-        backend="llama.cpp" if placement.gpu is None else "torch-cuda",
+        backend=placement.backend,
         context=placement.context,
         num_sequences=sequences,
         decode_threads=decode,
@@ -93,7 +87,7 @@ def make_plan(hardware: Hardware, facts: ModelFacts, parts: InstalledParts, wish
         needed=placement.needed,
         gpu=placement.gpu,
         reasons=(
-            *backend_reasons(cpu, placement, why_not_gpu, decode),
+            *backend_reasons(cpu, placement, why, decode),
             *thread_reasons(cpu, max(decode, prefill), chosen=chosen),
             *context_reasons(facts, placement, wanted),
         ),
@@ -101,10 +95,10 @@ def make_plan(hardware: Hardware, facts: ModelFacts, parts: InstalledParts, wish
 
 
 def _check(wishes: Wishes) -> None:
-    if wishes.backend not in (None, "llama.cpp", "torch-cuda"):
+    if wishes.backend is not None and wishes.backend not in get_args(BackendName):
         raise InvalidRequest(
             f"There is no backend “{wishes.backend}”.",
-            hint="Choose llama.cpp or torch-cuda.",
+            hint="Choose llama.cpp, torch-cuda or torch-cpu.",
             param="backend",
         )
     for param, value, most in (
@@ -131,31 +125,37 @@ def _place(
     """The placement, and why it is not on a GPU. `size` is (context, sequences)."""
     wanted, sequences = size
     least = min(wanted, LEAST_CONTEXT)
-    why_not_gpu = "as chosen"
-    if wishes.backend != "llama.cpp":
-        found = pick_gpu(hardware, facts, torch_installed=parts.torch_cuda)
+    why = "as chosen"
+    if wishes.backend in (None, "torch-cuda"):
+        # A context that was asked for moves the model to main memory before it is cut down.
+        keep = wishes.context is not None and wishes.backend is None
+        found = pick_gpu(hardware, facts, parts)
         if isinstance(found, Gpu):
-            # A context that was asked for moves the model to main memory before it is cut down.
-            keep = wishes.context is not None and wishes.backend is None
+            least_on_gpu = wanted if keep else least
             on_gpu = place_on_gpu(
-                facts,
-                found,
-                wanted=wanted,
-                least=wanted if keep else least,
-                num_sequences=sequences,
+                facts, found, wanted=wanted, least=least_on_gpu, num_sequences=sequences
             )
             if isinstance(on_gpu, Placement):
                 return on_gpu, ""
             found = on_gpu
-        why_not_gpu = found
+        why = found
     if wishes.backend == "torch-cuda":
-        raise UnsupportedByBackend(
-            f"The CUDA backend cannot run this model: {why_not_gpu}.",
-            hint="Choose llama.cpp, or leave the choice to the app.",
-        )
-    if not parts.llama_cpp:
-        raise SetupError("llama.cpp is not installed.", hint="Run the installer again.")
+        raise _unsupported("The CUDA backend", facts.decoder_problem or why)
+    if wishes.backend == "torch-cpu" and (facts.decoder_problem or not parts.torch):
+        raise _unsupported("Torch", facts.decoder_problem or "torch is not installed")
     in_ram = place_in_ram(
-        facts, hardware.memory, wanted=wanted, least=least, num_sequences=sequences
+        facts,
+        hardware.memory,
+        "torch-cpu" if wishes.backend == "torch-cpu" else "llama.cpp",
+        wanted=wanted,
+        least=least,
+        num_sequences=sequences,
     )
-    return in_ram, why_not_gpu
+    return in_ram, why
+
+
+def _unsupported(backend: str, why: str) -> UnsupportedByBackend:
+    return UnsupportedByBackend(
+        f"{backend} cannot run this model: {why}.",
+        hint="Choose llama.cpp, or leave the choice to the app.",
+    )

@@ -6,14 +6,24 @@ from engine.hardware.placement import Placement
 from engine.hardware.units import gigabytes
 
 
-def backend_reasons(cpu: Cpu, placement: Placement, why_not_gpu: str, threads: int) -> list[str]:
-    """Which backend, and why."""
+def backend_reasons(cpu: Cpu, placement: Placement, why: str, threads: int) -> list[str]:
+    """Which backend, and why.
+
+    Args:
+        cpu: the processor.
+        placement: what was chosen.
+        why: it is on no GPU; what is said of a GPU needs no more.
+        threads: that decode.
+    """
     if placement.gpu is not None:
         size = round(placement.gpu.vram_total / 2**30)
         return [f"{placement.gpu.name}, {size} GB: CUDA backend"]
-    cores = _counted(cpu.physical_cores, "core")
-    reasons = [f"{why_not_gpu}: llama.cpp on {threads} of {cores}"]
-    return [*reasons, cpu.handicap] if cpu.handicap else reasons
+    if placement.backend == "torch-cpu":
+        choice = f"torch on the CPU, {why}: exact, and slower than llama.cpp"
+    else:
+        mark = ";" if ": " in why else ":"
+        choice = f"{why}{mark} llama.cpp on {threads} of {_counted(cpu.physical_cores, 'core')}"
+    return [choice, cpu.handicap] if cpu.handicap else [choice]
 
 
 def thread_reasons(cpu: Cpu, threads: int, *, chosen: bool) -> list[str]:
@@ -55,7 +65,8 @@ def context_reasons(facts: ModelFacts, placement: Placement, wanted: int) -> lis
             f"context {context:,} is more than the {trained:,} tokens the model was trained for: "
             "long chats may go astray"
         )
-    return [*reasons, *facts.notes]
+    # The notes are about llama.cpp's cache; our own decoder keeps everything, as the file says exactly.
+    return [*reasons, *facts.notes] if placement.backend == "llama.cpp" else reasons
 
 
 def _counted(number: int, noun: str) -> str:

@@ -58,6 +58,8 @@ class Load(Message, frozen=True):
     """Overrides the file's own."""
     speculation: str = ""
     """As the setting: `off`, `ngram`, or empty for where drafts cannot change the text."""
+    exact: bool = False
+    """llama.cpp: the same text in every batch, where the file's types allow it."""
     options: dict[str, Any] = {}
     """For tests of the fake backend only."""
 

@@ -1,16 +1,24 @@
-"""A library model on a machine with the user's settings: its plan. Pure but for reading the header's values."""
+"""A library model on a machine with the user's settings: its plan. Pure but for looking up what is installed."""
 
 import dataclasses
+import os
 
 from engine.config import ModelSettings
-from engine.hardware.facts import facts_from_gguf
-from engine.hardware.plan import InstalledParts, Plan, Wishes, make_plan
+from engine.hardware.facts import facts_of
+from engine.hardware.parts import InstalledParts, installed_parts
+from engine.hardware.plan import Plan, Wishes, make_plan
 from engine.hardware.probe import Hardware
 from engine.hub.library import LibraryModel
+from engine.ipc.messages import Load
 
 
 def plan_model(
-    model: LibraryModel, hardware: Hardware, settings: ModelSettings, *, freed_bytes: int = 0
+    model: LibraryModel,
+    hardware: Hardware,
+    settings: ModelSettings,
+    *,
+    freed_bytes: int = 0,
+    parts: InstalledParts | None = None,
 ) -> Plan:
     """Decide how to load a model.
 
@@ -19,6 +27,7 @@ def plan_model(
         hardware: as it is now.
         settings: what the user chose; 0 and "" leave a choice to the plan.
         freed_bytes: memory that idle models would give back.
+        parts: what is installed; default: looked up now.
 
     Raises:
         ModelFormatError: the file cannot be used.
@@ -33,8 +42,26 @@ def plan_model(
         decode_threads=settings.threads or None,
         prefill_threads=settings.threads or None,
     )
-    facts = facts_from_gguf(model.header.metadata, model.size_bytes)
-    return make_plan(_with_freed(hardware, freed_bytes), facts, InstalledParts(), wishes)
+    return make_plan(
+        _with_freed(hardware, freed_bytes),
+        facts_of(model.header, model.size_bytes),
+        installed_parts() if parts is None else parts,
+        wishes,
+    )
+
+
+def load_message(model: LibraryModel, plan: Plan, settings: ModelSettings) -> Load:
+    """What the worker is told to do, as planned."""
+    return Load(
+        path=os.fsencode(model.path),
+        backend=plan.backend,
+        context=plan.context,
+        num_sequences=plan.num_sequences,
+        decode_threads=plan.decode_threads,
+        prefill_threads=plan.prefill_threads,
+        speculation=settings.speculation,
+        exact=settings.exact,
+    )
 
 
 def _with_freed(hardware: Hardware, freed_bytes: int) -> Hardware:

@@ -37,7 +37,7 @@ from engine.ipc.messages import Load, LoadProgress, ToSupervisor
 from engine.supervisor.answer import Answer, AnswerRequest, Changes, ModelStatus, describe
 from engine.supervisor.eviction import Resident, choose_victims
 from engine.supervisor.host import Launch, ModelHost
-from engine.supervisor.planning import plan_model
+from engine.supervisor.planning import load_message, plan_model
 from engine.supervisor.process import Worker, WorkerProcess
 from engine.supervisor.running import RunningAnswer
 from engine.supervisor.starter import StarterFetch
@@ -345,15 +345,7 @@ class Supervisor:
         plan = host.plan = await self._make_room(entry)
         for reason in plan.reasons:
             logger.info("plan, model=%s: %s", entry.id, reason)
-        load = Load(
-            path=os.fsencode(entry.path),
-            backend=plan.backend,
-            context=plan.context,
-            num_sequences=plan.num_sequences,
-            decode_threads=plan.decode_threads,
-            prefill_threads=plan.prefill_threads,
-            speculation=self._settings.speculation,
-        )
+        load = load_message(entry, plan, self._settings)
         return msgspec.structs.replace(load, **self._load_overrides)
 
     async def _make_room(self, entry: LibraryModel) -> Plan:

@@ -86,6 +86,7 @@ def _open(load: Load, channel: Channel) -> OpenedModel:
         num_sequences=load.num_sequences,
         decode_threads=load.decode_threads,
         prefill_threads=load.prefill_threads,
+        exact=load.exact,
         options=load.options,
     )
     return open_model(load.backend, request, progress)

@@ -1,15 +1,18 @@
 """Any machine, any file, any wish: a plan that fits, or one of the engine's errors."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import EngineError, OutOfMemory
+from engine.formats.gguf_header import GgufHeader, TensorInfo
 from engine.hardware.cpu import Cpu
-from engine.hardware.facts import facts_from_gguf
+from engine.hardware.facts import facts_from_gguf, facts_of
 from engine.hardware.gpu import Gpu
-from engine.hardware.plan import InstalledParts, Plan, Wishes, make_plan
+from engine.hardware.parts import InstalledParts
+from engine.hardware.plan import Plan, Wishes, make_plan
 from engine.hardware.probe import Hardware, Memory
 from engine.hardware.report import as_json, plan_as_json, report
 
@@ -34,6 +37,9 @@ KEYS = [
     "wkv.head_size",
     "shortconv.l_cache",
     "vocab_size",
+    "attention.layer_norm_rms_epsilon",
+    "rope.freq_base",
+    "rope.scaling.factor",
 ]
 ARCHITECTURES = ["llama", "gemma3", "qwen35", "mamba", "lfm2", "deci", "phi3", "no such thing"]
 
@@ -86,11 +92,14 @@ gpus = st.builds(
 machines = st.builds(
     Hardware, st.just("Linux"), cpus, memories, st.lists(gpus, max_size=2).map(tuple)
 )
-parts = st.builds(InstalledParts, st.sampled_from([True, True, True, False]), st.booleans())
+parts = st.builds(
+    InstalledParts, st.sampled_from([True, True, True, False]), st.booleans(), st.booleans()
+)
+problems = st.sampled_from(["", "", "it is odd"])
 wish_number = st.none() | st.integers(-2, 1 << 25) | st.integers(1, 300)
 wishes = st.builds(
     Wishes,
-    st.sampled_from([None, None, "llama.cpp", "torch-cuda", "other"]),
+    st.sampled_from([None, None, "llama.cpp", "torch-cuda", "torch-cpu", "other"]),
     wish_number,
     wish_number,
     wish_number,
@@ -115,11 +124,19 @@ def check(plan: Plan, hardware: Hardware, n_ctx_train: int | None, wish: Wishes)
     assert all(plan.reasons)
 
 
-@given(metadata(), sizes, machines, parts, wishes)
+@given(metadata(), sizes, machines, parts, wishes, sizes, problems)
 def test_a_plan_that_fits_or_an_error_that_helps(
-    entries: dict[str, Any], file_bytes: int, hardware: Hardware, have: InstalledParts, wish: Wishes
+    entries: dict[str, Any],
+    file_bytes: int,
+    hardware: Hardware,
+    have: InstalledParts,
+    wish: Wishes,
+    n_parameters: int,
+    problem: str,
 ) -> None:
-    facts = facts_from_gguf(entries, file_bytes)
+    facts = replace(
+        facts_from_gguf(entries, file_bytes), n_parameters=n_parameters, decoder_problem=problem
+    )
     result: Plan | EngineError
     try:
         result = make_plan(hardware, facts, have, wish)
@@ -128,6 +145,10 @@ def test_a_plan_that_fits_or_an_error_that_helps(
     if isinstance(result, Plan):
         check(result, hardware, facts.n_ctx_train, wish)
         plan_as_json(result)
+        assert result.backend == (wish.backend or result.backend)
+        if result.backend != "llama.cpp":
+            assert have.torch
+            assert not problem
         return
     assert result.message
     assert result.hint
@@ -150,3 +171,26 @@ def test_plenty_of_memory_always_gives_a_plan(
 def test_every_machine_can_be_shown(hardware: Hardware) -> None:
     assert all(label and value for label, value in report(hardware))
     assert as_json(hardware)["cpu"]["usable_cores"] == hardware.cpu.usable_cores
+
+
+tensors = st.lists(
+    st.builds(
+        TensorInfo,
+        st.sampled_from(["token_embd.weight", "output_norm.weight", "blk.0.attn_q.weight", "x"]),
+        st.lists(st.integers(1, 1 << 50), max_size=4).map(tuple),
+        st.sampled_from(["F32", "Q4_K", "type 99"]),
+        st.integers(0, 1 << 40),
+        st.none() | st.integers(0, 1 << 40),
+    ),
+    max_size=4,
+).map(tuple)
+
+
+@given(metadata(), tensors, sizes)
+def test_any_header_has_facts(
+    entries: dict[str, Any], found: tuple[TensorInfo, ...], file_bytes: int
+) -> None:
+    facts = facts_of(GgufHeader(3, entries, found, 32, 0, file_bytes), file_bytes)
+    assert facts.n_parameters >= 0
+    assert facts.conversion_bytes >= 0
+    assert facts.decoder_problem  # nothing that little is a whole network

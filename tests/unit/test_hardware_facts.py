@@ -1,4 +1,14 @@
-from engine.hardware.facts import facts_from_gguf
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.formats.decoder_reader import read_decoder
+from engine.formats.gguf import read_header
+from engine.formats.gguf_header import GgufHeader, TensorInfo
+from engine.hardware.facts import facts_from_gguf, facts_of
+from tests.helpers.synthetic_model import ARCHITECTURES, write_model
+from tests.helpers.tiny_gguf import tiny_model, tiny_split
 
 SMOLLM2 = {
     "general.architecture": "llama",
@@ -63,3 +73,63 @@ def test_long_context_is_believed_but_not_needed() -> None:
     assert (
         facts_from_gguf({**SMOLLM2, "llama.context_length": 1_000_000}, 1).n_ctx_train == 1_000_000
     )
+
+
+def test_metadata_alone_is_nothing_for_our_decoder() -> None:
+    facts = facts_from_gguf(SMOLLM2, 98_362_432)
+    assert facts.decoder_problem == "its tensors are not known"
+    assert facts.n_parameters >= 134_515_008
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_our_own_networks(architecture: str, tmp_path: Path) -> None:
+    """The layout that llama.cpp's rules give is, without windows, the cache that our decoder allocates."""
+    header = read_header(write_model(tmp_path / "m.gguf", architecture))
+    facts = facts_of(header, header.file_bytes)
+    spec = read_decoder(header)
+    assert facts.decoder_problem == ""
+    assert not isinstance(spec, str)
+    assert facts.n_parameters * 4 == header.tensor_bytes  # all of them are F32
+    cache = 2 * spec.n_layer * spec.n_head_kv * spec.head_dim * 2
+    assert facts.kv_bytes_per_token + facts.window_bytes_per_token == cache
+
+
+def test_tied_embeddings_count_once(tmp_path: Path) -> None:
+    both, one = (
+        read_header(write_model(tmp_path / f"{tied}.gguf", "llama", tied=tied))
+        for tied in (False, True)
+    )
+    vocabulary = both.vocab_size
+    assert vocabulary is not None
+    difference = facts_of(both, 1).n_parameters - facts_of(one, 1).n_parameters
+    assert difference == vocabulary * 64
+
+
+def test_what_our_decoder_lacks_is_said(tmp_path: Path) -> None:
+    header = read_header(tiny_model(tmp_path / "m.gguf"))
+    facts = facts_of(header, header.file_bytes)
+    assert "lacks the tensor" in facts.decoder_problem
+    assert facts.n_parameters == 32 * 40 + 32 + 32 * 32
+
+
+def test_parts_of_a_split_model_count_by_their_size(tmp_path: Path) -> None:
+    first, *_ = tiny_split(tmp_path, "big", 3)
+    facts = facts_of(read_header(first), 1 << 30)
+    assert facts.decoder_problem == "it is split into several files"
+    assert facts.n_parameters == 8 << 30
+
+
+def test_conversion_is_the_worst_moment_beyond_the_weights() -> None:
+    """A number takes one byte in this file."""
+    big, small = TensorInfo("b", (1000,), "x", 0, 1000), TensorInfo("s", (10,), "x", 0, 10)
+    header = GgufHeader(3, SMOLLM2, (small, big), 32, 0, 0)
+    assert facts_of(header, 1).conversion_bytes == 5 * 1000
+    first = replace(header, tensors=(big, small))
+    assert facts_of(first, 1).conversion_bytes == 5 * 1000 - 2 * 10
+    middle = replace(header, tensors=(small, big, *(small,) * 300))
+    assert facts_of(middle, 1).conversion_bytes == 5 * 10  # the last one's
+
+
+def test_a_claim_of_too_many_layers_is_not_followed() -> None:
+    header = GgufHeader(3, {**SMOLLM2, "llama.block_count": 10_000_000}, (), 32, 0, 0)
+    assert "more layers than a model can have" in facts_of(header, 1).decoder_problem

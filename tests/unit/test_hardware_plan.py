@@ -7,23 +7,42 @@ import pytest
 from engine.errors import InvalidRequest, OutOfMemory, SetupError, UnsupportedByBackend
 from engine.hardware.cpu import Cpu
 from engine.hardware.facts import ModelFacts, facts_from_gguf
-from engine.hardware.fit import memory_needed, vram_needed
+from engine.hardware.fit import memory_needed
 from engine.hardware.gpu import Gpu
-from engine.hardware.plan import InstalledParts, Plan, Wishes, make_plan
+from engine.hardware.parts import InstalledParts
+from engine.hardware.plan import Plan, Wishes, make_plan
 from engine.hardware.probe import Hardware, Memory
+from engine.hardware.torch_fit import torch_ram_needed, vram_needed
 
 GIB = 1 << 30
 AVX2 = frozenset({"avx", "avx2", "fma", "f16c"})
 ARM = frozenset({"neon", "dotprod"})
 
-TINY = ModelFacts("llama", 98_362_432, 8192, 30, 576, 49152, 9216, 23040, repackable=False)
+TINY = ModelFacts(
+    "llama", 98_362_432, 8192, 30, 576, 49152, 9216, 23040, 134_515_008, "", repackable=False
+)
 """SmolLM2-135M Q4_1."""
-EIGHT_B = ModelFacts("llama", 4_920_000_000, 131072, 32, 4096, 128256, 75776, 128 << 10)
+THREE_B = ModelFacts(
+    "llama", 2_019_377_440, 131072, 28, 3072, 128256, 49152, 112 << 10, 3_212_749_888, ""
+)
+"""Llama-3.2-3B Q4_K_M."""
+EIGHT_B = ModelFacts(
+    "llama", 4_920_000_000, 131072, 32, 4096, 128256, 75776, 128 << 10, 8_030_261_312, ""
+)
 """Llama-3.1-8B Q4_K_M."""
-SEVENTY_B = ModelFacts("llama", 42_500_000_000, 131072, 80, 8192, 128256, 151552, 320 << 10)
-GEMMA = ModelFacts("gemma3", 2_500_000_000, 131072, 34, 2560, 262144, 51200, 20480, 1024, 118784)
+SEVENTY_B = ModelFacts(
+    "llama", 42_500_000_000, 131072, 80, 8192, 128256, 151552, 320 << 10, 70_553_706_560, ""
+)
+GEMMA = replace(
+    ModelFacts("gemma3", 2_500_000_000, 131072, 34, 2560, 262144, 51200, 20480, 3_880_099_328, ""),
+    window=1024,
+    window_bytes_per_token=118784,
+    notes=("28 of 34 layers keep a sliding window only",),
+)
 HYBRID = ModelFacts(
-    "qwen35", 2_700_000_000, 262144, 32, 2560, 248320, 50000, 32768, state_bytes=24 << 20
+    *("qwen35", 2_700_000_000, 262144, 32, 2560, 248320, 50000, 32768, 4_200_000_000),
+    "its architecture qwen35 is not one of ours",
+    state_bytes=24 << 20,
 )
 SHORT = replace(TINY, n_ctx_train=1024)
 SILENT = replace(TINY, n_ctx_train=None, notes=("guessed",))
@@ -60,11 +79,11 @@ def pc(cpu: Cpu, memory: Memory, *gpus: Gpu, note: str = "") -> Hardware:
 RTX_4090 = gpu("GeForce RTX 4090", 23.99, 22.5, (8, 9))
 RTX_3060 = gpu("GeForce RTX 3060", 12, 11.2, (8, 6))
 GTX_1080 = gpu("GeForce GTX 1080", 8, 7.5, (6, 1))
-T4 = gpu("Tesla T4", 15, 14.7, (7, 5))
+A100 = gpu("A100-SXM4-40GB", 39.5, 39, (8, 0))
 H200 = gpu("H200", 140.4, 139, (9, 0))
 OLD_DRIVER = gpu("GeForce RTX 4090", 23.99, 22.5, (8, 9), cuda=124)
 LAPTOP_GPU = gpu("GeForce RTX 3050 Laptop GPU", 4, 3.4, (8, 6))
-BOTH = InstalledParts(torch_cuda=True)
+BOTH = InstalledParts(torch=True, torch_cuda=True)
 CPU_ONLY = InstalledParts()
 
 WORKSTATION = pc(cpu(16, 32), ram(64, 55), RTX_4090)
@@ -182,7 +201,7 @@ CASES = [
     Case(
         "RTX 3060",
         pc(cpu(6, 12), ram(32, 20), RTX_3060),
-        EIGHT_B,
+        THREE_B,
         5,
         ("RTX 3060, 12 GB: CUDA backend",),
         backend="torch-cuda",
@@ -193,22 +212,22 @@ CASES = [
         pc(cpu(6, 12), ram(32, 20), GTX_1080),
         EIGHT_B,
         5,
-        ("NVIDIA GeForce GTX 1080 is too old (compute capability 6.1, 7.5 is needed): llama.cpp",),
+        ("NVIDIA GeForce GTX 1080 is too old (compute capability 6.1, 8.0 is needed): llama.cpp",),
         parts=BOTH,
     ),
     Case(
-        "T4, just new enough",
-        pc(cpu(4, 8), ram(16, 13), T4),
+        "A100, just new enough",
+        pc(cpu(4, 8), ram(16, 13), A100),
         EIGHT_B,
         3,
-        ("Tesla T4, 15 GB: CUDA backend",),
+        ("A100-SXM4-40GB, 40 GB: CUDA backend",),
         backend="torch-cuda",
         parts=BOTH,
     ),
     Case(
         "H200",
         pc(cpu(16, 16), ram(128, 120), H200),
-        SEVENTY_B,
+        EIGHT_B,
         15,
         ("NVIDIA H200, 140 GB: CUDA backend",),
         backend="torch-cuda",
@@ -217,7 +236,7 @@ CASES = [
     Case(
         "old and new GPU",
         pc(cpu(8, 16), ram(32, 20), GTX_1080, replace(RTX_3060, index=1)),
-        EIGHT_B,
+        THREE_B,
         7,
         ("RTX 3060, 12 GB: CUDA backend",),
         backend="torch-cuda",
@@ -236,7 +255,7 @@ CASES = [
         pc(cpu(16, 32), ram(64, 55), note="the NVIDIA driver does not answer: mismatch"),
         EIGHT_B,
         15,
-        ("no NVIDIA GPU (the NVIDIA driver does not answer: mismatch): llama.cpp",),
+        ("no NVIDIA GPU (the NVIDIA driver does not answer: mismatch); llama.cpp",),
         parts=BOTH,
     ),
     Case(
@@ -244,25 +263,28 @@ CASES = [
         pc(cpu(8, 16), ram(32, 20), LAPTOP_GPU),
         EIGHT_B,
         7,
-        ("RTX 3050 Laptop GPU has 3.4 GB free, 6.0 GB are needed: llama.cpp on 7 of 8 cores",),
+        ("RTX 3050 Laptop GPU has 3.4 GB free, 16.8 GB are needed: llama.cpp on 7 of 8 cores",),
         parts=BOTH,
     ),
     Case(
         "VRAM for half the context",
-        pc(cpu(8, 16), ram(32, 20), gpu("GeForce RTX 3070", 8, 6.5, (8, 6))),
-        EIGHT_B,
+        pc(cpu(8, 16), ram(32, 20), gpu("GeForce RTX 3070", 8, 7.6, (8, 6))),
+        THREE_B,
         7,
-        ("RTX 3070, 8 GB: CUDA", "context 4,096 instead of 8,192: 6.5 GB GPU memory free"),
+        ("RTX 3070, 8 GB: CUDA", "context 4,096 instead of 8,192: 7.6 GB GPU memory free"),
         backend="torch-cuda",
         context=4096,
         parts=BOTH,
     ),
     Case(
-        "architecture unknown to torch",
+        "not for our decoder",
         WORKSTATION,
         HYBRID,
         15,
-        ("the CUDA backend does not know the architecture “qwen35”: llama.cpp on 15 of 16 cores",),
+        (
+            "our CUDA backend does not compute this file: its architecture qwen35 is not one of "
+            "ours; llama.cpp on 15 of 16 cores",
+        ),
         parts=BOTH,
     ),
     Case(
@@ -297,7 +319,7 @@ CASES = [
         ("7 of 8 cores", "context 4,096 instead of 8,192: 420 MB free"),
         context=4096,
     ),
-    Case("sliding window", LAPTOP, GEMMA, 7, ("7 of 8 cores",)),
+    Case("sliding window", LAPTOP, GEMMA, 7, ("7 of 8 cores", "28 of 34 layers")),
     Case("recurrent", LAPTOP, HYBRID, 7, ("7 of 8 cores",)),
     Case("trained for less", LAPTOP, SHORT, 7, ("7 of 8 cores",), context=1024),
     Case("claims a million", LAPTOP, MILLION, 7, ("7 of 8 cores",)),
@@ -310,6 +332,13 @@ CASES = [
         context=2048,
     ),
 ]
+
+
+NEEDED = {
+    "llama.cpp": memory_needed,
+    "torch-cuda": vram_needed,
+    "torch-cpu": torch_ram_needed,
+}
 
 
 def expect_reasons(plan: Plan, parts: tuple[str, ...]) -> None:
@@ -325,9 +354,9 @@ def test_machines(case: Case) -> None:
     assert (plan.decode_threads, plan.prefill_threads) == (case.threads, case.threads)
     assert plan.num_sequences == 8
     expect_reasons(plan, case.reasons)
-    need = memory_needed if plan.gpu is None else vram_needed
+    need = NEEDED[plan.backend]
     assert plan.needed == need(case.facts, context=plan.context, num_sequences=8)
-    assert (plan.gpu is None) == (plan.backend == "llama.cpp")
+    assert (plan.gpu is not None) == (plan.backend == "torch-cuda")
 
 
 def test_does_not_fit() -> None:
@@ -372,11 +401,11 @@ def test_wished_context_beyond_training_is_warned_about() -> None:
 
 
 def test_wished_context_moves_the_model_to_main_memory() -> None:
-    machine = pc(cpu(8, 16), ram(64, 50), gpu("GeForce RTX 3070", 8, 6.5, (8, 6)))
-    plan = make_plan(machine, EIGHT_B, BOTH, Wishes(context=32768))
+    machine = pc(cpu(8, 16), ram(64, 50), gpu("GeForce RTX 3070", 8, 7.6, (8, 6)))
+    plan = make_plan(machine, THREE_B, BOTH, Wishes(context=32768))
     assert (plan.backend, plan.context) == ("llama.cpp", 32768)
-    expect_reasons(plan, ("RTX 3070 has 6.5 GB free",))
-    forced = make_plan(machine, EIGHT_B, BOTH, Wishes(context=32768, backend="torch-cuda"))
+    expect_reasons(plan, ("RTX 3070 has 7.6 GB free",))
+    forced = make_plan(machine, THREE_B, BOTH, Wishes(context=32768, backend="torch-cuda"))
     assert (forced.backend, forced.context) == ("torch-cuda", 4096)
 
 
@@ -408,7 +437,7 @@ def test_llama_cpp_as_chosen() -> None:
     [
         (LAPTOP, EIGHT_B, BOTH, "no NVIDIA GPU"),
         (WORKSTATION, EIGHT_B, CPU_ONLY, "torch is not installed"),
-        (WORKSTATION, HYBRID, BOTH, "does not know the architecture"),
+        (WORKSTATION, HYBRID, BOTH, "its architecture qwen35 is not"),
         (WORKSTATION, SEVENTY_B, BOTH, "22.5 GB free"),
     ],
 )
@@ -420,11 +449,27 @@ def test_cuda_as_chosen_but_impossible(
     assert "llama.cpp" in caught.value.hint
 
 
-def test_llama_cpp_not_installed() -> None:
+def test_torch_on_the_cpu_as_chosen() -> None:
+    wishes = Wishes(backend="torch-cpu")
+    plan = make_plan(WORKSTATION, GEMMA, InstalledParts(torch=True), wishes)
+    assert (plan.backend, plan.gpu, plan.context) == ("torch-cpu", None, 8192)
+    assert plan.needed == torch_ram_needed(GEMMA, context=8192, num_sequences=8)
+    expect_reasons(plan, ("torch on the CPU, as chosen: exact, and slower than llama.cpp",))
+    roomy = pc(cpu(8, 16), ram(24, 15))
+    assert make_plan(roomy, THREE_B, BOTH, replace(wishes, context=1 << 15)).context == 1 << 13
+    with pytest.raises(OutOfMemory, match="of memory with torch"):
+        make_plan(LAPTOP, EIGHT_B, BOTH, wishes)
+    with pytest.raises(UnsupportedByBackend, match="its architecture qwen35 is not"):
+        make_plan(WORKSTATION, HYBRID, BOTH, wishes)
+    with pytest.raises(UnsupportedByBackend, match="torch is not installed"):
+        make_plan(WORKSTATION, TINY, CPU_ONLY, wishes)
+
+
+@pytest.mark.parametrize("backend", [None, "llama.cpp", "torch-cuda", "torch-cpu"])
+def test_llama_cpp_not_installed(backend: str | None) -> None:
+    """It reads the vocabulary for all backends."""
     with pytest.raises(SetupError, match="not installed"):
-        make_plan(LAPTOP, TINY, InstalledParts(llama_cpp=False), Wishes())
-    plan = make_plan(WORKSTATION, TINY, InstalledParts(False, True), Wishes())
-    assert plan.backend == "torch-cuda"
+        make_plan(WORKSTATION, TINY, InstalledParts(False, True, True), Wishes(backend=backend))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from engine.hardware.placement import Placement
 from engine.hardware.reasons import backend_reasons, context_reasons, thread_reasons
 
 CPU = Cpu("CPU", "x86_64", 16, 8, None, 16, 8, None, frozenset({"avx", "avx2", "fma"}))
-MODEL = ModelFacts("llama", 1, 8192, 30, 576, 49152, 9216, 23040)
-PLACED = Placement(None, 8192, MemoryNeed(1, 1, 1, 1), 4 << 30)
+MODEL = ModelFacts("llama", 1, 8192, 30, 576, 49152, 9216, 23040, 1, "")
+PLACED = Placement("llama.cpp", None, 8192, MemoryNeed(1, 1, 1, 1), 4 << 30)
 
 
 def test_plain_machine_needs_one_sentence() -> None:
@@ -17,6 +17,21 @@ def test_plain_machine_needs_one_sentence() -> None:
     ]
     assert thread_reasons(CPU, 7, chosen=False) == []
     assert context_reasons(MODEL, PLACED, 8192) == []
+
+
+def test_a_reason_with_a_colon_stays_readable() -> None:
+    assert backend_reasons(CPU, PLACED, "no: it is split", 7) == [
+        "no: it is split; llama.cpp on 7 of 8 cores"
+    ]
+
+
+def test_torch_on_the_cpu() -> None:
+    placed = replace(PLACED, backend="torch-cpu")
+    assert backend_reasons(CPU, placed, "as chosen", 7) == [
+        "torch on the CPU, as chosen: exact, and slower than llama.cpp"
+    ]
+    noted = replace(MODEL, notes=("5 of 6 layers keep a sliding window only",))
+    assert context_reasons(noted, placed, 8192) == []  # they keep everything there
 
 
 def test_quota_that_does_not_bind_is_not_a_reason() -> None:

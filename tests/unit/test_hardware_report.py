@@ -4,7 +4,8 @@ from dataclasses import replace
 from engine.hardware.cpu import Cpu
 from engine.hardware.facts import ModelFacts
 from engine.hardware.gpu import Gpu
-from engine.hardware.plan import InstalledParts, Wishes, make_plan
+from engine.hardware.parts import InstalledParts
+from engine.hardware.plan import Wishes, make_plan
 from engine.hardware.probe import Hardware, Memory, probe
 from engine.hardware.report import as_json, plan_as_json, report
 
@@ -13,7 +14,7 @@ CPU = Cpu("Ryzen", "x86_64", 16, 8, None, 16, 8, None, frozenset({"avx2", "avx",
 CARD = Gpu(0, "GPU-0", "NVIDIA RTX 4090", 24 * GIB, 20 * GIB, (8, 9), "580.65", (13, 0))
 PLAIN = Hardware("Linux 6.1", CPU, Memory(16 * GIB, 11 * GIB))
 RICH = replace(PLAIN, gpus=(CARD,))
-MODEL = ModelFacts("llama", GIB, 8192, 30, 576, 49152, 9216, 23040)
+MODEL = ModelFacts("llama", GIB, 8192, 30, 576, 49152, 9216, 23040, GIB, "")
 
 
 def test_plain_machine() -> None:
@@ -74,7 +75,7 @@ def test_json_is_builtin_values_only() -> None:
 
 
 def test_plan_json() -> None:
-    for parts in (InstalledParts(), InstalledParts(torch_cuda=True)):
+    for parts in (InstalledParts(), InstalledParts(torch=True, torch_cuda=True)):
         plan = make_plan(RICH, MODEL, parts, Wishes())
         wire = plan_as_json(plan)
         assert json.loads(json.dumps(wire)) == wire

@@ -45,7 +45,7 @@ def test_a_second_start_goes_straight_to_the_app(venv: Path, tmp_path: Path) -> 
 
 
 def test_tests_run_in_the_repository(venv: Path, tmp_path: Path) -> None:
-    stamp.write([stamp.BASE, stamp.TEST, stamp.QT], venv)
+    stamp.write([stamp.BASE, stamp.TEST, stamp.QT, stamp.TORCH], venv)
     done = start(venv, "test", "-k", "x", cwd=tmp_path)
     assert done.stdout == f"{layout.ROOT}|-m|pytest|-k|x|"
 
@@ -141,13 +141,14 @@ def test_two_set_ups_exclude_each_other(tmp_path: Path) -> None:
 
 def test_lock_files_pin_and_hash_everything_and_name_no_host() -> None:
     locks = {path.name: path.read_text() for path in layout.LOCKS.glob("*.txt")}
-    assert set(locks) == {"base.txt", "test.txt", "llama.txt", "build.txt"}
+    assert set(locks) == {"base.txt", "test.txt", "llama.txt", "build.txt", "pip.txt"}
     for name, text in locks.items():
         assert not checks.names_host(text), name
         blocks = text.replace("\\\n", " ").splitlines()[1:]
         assert all("==" in block and "--hash=sha256:" in block for block in blocks), name
     assert locks["llama.txt"].splitlines()[1].startswith(relock.engine_requirement())
     assert relock.ENGINE not in locks["base.txt"] + locks["test.txt"]
+    assert not any("torch==" in text for text in locks.values())
 
 
 def test_the_test_lock_holds_the_base_lock() -> None:

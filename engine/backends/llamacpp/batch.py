@@ -11,8 +11,10 @@ from engine.backends.base import I8, I32
 class LlamaBatch:
     """One sequence per row. The arrays live as long as the batch: the C struct points into them."""
 
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
+    def __init__(self, usable: int) -> None:
+        """Make room for `usable` rows and one of padding behind them."""
+        self.capacity = usable
+        capacity = usable + 1
         self.token: I32 = np.zeros(capacity, np.int32)
         self.pos: I32 = np.zeros(capacity, np.int32)
         self.seq: I32 = np.zeros(capacity, np.int32)
@@ -41,3 +43,9 @@ class LlamaBatch:
         if not 0 <= rows <= self.capacity:
             raise ValueError(f"{rows} rows in a batch of {self.capacity}")
         self.struct.n_tokens = rows
+
+    def pad(self, seq: int) -> None:
+        """Put a row without output behind the others: position 0 of a sequence that nobody uses."""
+        n = self.n
+        self.token[n], self.pos[n], self.seq[n], self.out[n] = self.token[0], 0, seq, 0
+        self.struct.n_tokens = n + 1

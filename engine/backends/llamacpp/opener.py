@@ -3,6 +3,8 @@
 import ctypes
 import os
 from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 import llama_cpp.llama_cpp as lib
 
@@ -10,6 +12,10 @@ from engine.backends.llamacpp.backend import ContextSize, LlamaBackend
 from engine.backends.llamacpp.loading import load_model
 from engine.backends.llamacpp.native import NativeLog, check_version
 from engine.backends.llamacpp.vocab import LlamaVocab
+from engine.formats.gguf import read_header
+
+EXACT_TYPES: Final = frozenset({"Q4_0", "Q4_1", "Q8_0"})
+"""Measured by `tests/backends/test_llamacpp_exact.py`. K types are not: their kernels for many rows sum otherwise."""
 
 
 def open_llamacpp(
@@ -19,9 +25,19 @@ def open_llamacpp(
     num_sequences: int,
     threads: tuple[int, int],
     progress: Callable[[float], None],
+    exact: bool = False,
     poison_outputs: bool = False,
 ) -> tuple[LlamaBackend, LlamaVocab, str]:
     """Load on the calling thread, which becomes the backend's owner.
+
+    Args:
+        path: the file.
+        context: cells of the cache.
+        num_sequences: answers computed at the same time.
+        threads: for decode and for prefill.
+        progress: told 0 … 1.
+        exact: compute each row the same in every batch, where the file's types allow it; prompts are slower.
+        poison_outputs: tests: see `LlamaBackend`.
 
     Raises:
         ModelFormatError: the file cannot be used.
@@ -32,7 +48,7 @@ def open_llamacpp(
     model = load_model(path, log, progress)
     backend = LlamaBackend(
         model,
-        ContextSize(context, num_sequences),
+        ContextSize(context, num_sequences, exact=exact and _is_measured(path)),
         log,
         threads=threads,
         poison_outputs=poison_outputs,
@@ -54,6 +70,12 @@ def open_vocabulary(path: bytes) -> LlamaVocab:
     """
     log = _start_library()
     return LlamaVocab(load_model(path, log, _ignore, vocab_only=True))
+
+
+def _is_measured(path: bytes) -> bool:
+    """Are all matrices of types whose rows were measured to be independent of their batch?"""
+    types = {t.type for t in read_header(Path(os.fsdecode(path))).tensors if len(t.shape) > 1}
+    return types <= EXACT_TYPES
 
 
 def _ignore(fraction: float) -> None:

@@ -54,7 +54,8 @@ class DeviceOutputs:
     def _edited(self, row: int, edits: tuple[I32, F32] | None) -> torch.Tensor:
         x = self._row(row)
         if edits is not None:
-            ids, new = (torch.from_numpy(np.ascontiguousarray(e)).to(x.device) for e in edits)
+            # Copies: torch warns of read-only arrays.
+            ids, new = (torch.from_numpy(np.array(e)).to(x.device) for e in edits)
             x = x.index_copy(0, ids.long(), new)
         largest = float(x.max())
         # NaN wins every maximum, so the largest logit tells about the whole row.

@@ -61,7 +61,8 @@ def load_weights(
     for info in header.tensors:
         first = header.data_offset + info.offset
         raw = data[first : first + (info.num_bytes or 0)]
-        tensors[info.name] = _values(info, raw, device).to(dtype)
+        exact = info.name == "rope_freqs.weight"  # divides angles of thousands of radians
+        tensors[info.name] = _values(info, raw, device).to(torch.float32 if exact else dtype)
         done += info.num_bytes or 0
         progress(done / whole)
     return Weights(tensors, device)

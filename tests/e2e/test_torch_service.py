@@ -1,0 +1,134 @@
+"""The torch backend behind the real service, forced on the CPU: chat, exactness, reuse, a killed worker, stop."""
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+import pytest
+from openai import OpenAI
+
+pytest.importorskip("torch")
+
+from tests.helpers.service_process import ServiceProcess
+from tests.helpers.synthetic_model import write_model
+
+ROSES = "a rose is a rose is a rose is a rose is a rose is a"
+
+
+def serve(model: Path, *arguments: str) -> ServiceProcess:
+    fixed = ("--backend", "torch-cpu", "--threads", "1", "--context", "2048")
+    return ServiceProcess(model, arguments=(*fixed, *arguments))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    return write_model(folder / "m.gguf", "llama", quantization="Q8_0", n_ctx=2048)
+
+
+@pytest.fixture(scope="module")
+def service(model: Path) -> Iterator[ServiceProcess]:
+    with serve(model) as service:
+        yield service
+
+
+def ask(service: ServiceProcess, *, stream: bool = False, tokens: int = 120, **fields: Any) -> str:
+    with OpenAI(base_url=f"{service.base_url}/v1", api_key="x", max_retries=0) as client:
+        request: dict[str, Any] = {
+            "model": "m",
+            "messages": [{"role": "user", "content": ROSES}],
+            "max_tokens": tokens,
+            "seed": 7,
+            "temperature": 0.6,
+            "extra_body": {"ignore_eos": True},
+        } | fields
+        if not stream:
+            reply = client.chat.completions.create(**request)
+            return reply.choices[0].message.content or ""
+        chunks = client.chat.completions.create(stream=True, **request)
+        return "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+
+
+def worker_pid(service: ServiceProcess) -> int:
+    children = psutil.Process(service.process.pid).children(recursive=True)
+    (worker,) = [p for p in children if "engine.worker" in " ".join(p.cmdline())]
+    return worker.pid
+
+
+def test_it_is_the_torch_backend_and_says_so(service: ServiceProcess) -> None:
+    assert ask(service, tokens=3)
+    (entry,) = httpx2.get(f"{service.base_url}/api/models").json()["models"]
+    assert entry["backend"] == "torch-cpu"
+    assert entry["state"] == "ready"
+
+
+def test_the_same_request_gives_the_same_text_however_it_is_computed(
+    service: ServiceProcess, model: Path
+) -> None:
+    truth = ask(service)
+    assert len(truth) > 50
+    assert ask(service, stream=True) == truth  # the cache is hot now
+    with ThreadPoolExecutor(4) as pool:  # beside others, with other seeds
+        answers = pool.map(lambda seed: ask(service, seed=seed), (7, 8, 7, 9))
+    assert [text == truth for text in answers] == [True, False, True, False]
+    with serve(model, "--speculation", "off") as plain:
+        assert ask(plain) == truth
+
+
+def test_drafts_are_counted(service: ServiceProcess) -> None:
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": ROSES}],
+        "max_tokens": 200,
+        "temperature": 0,
+        "ignore_eos": True,
+    }
+    reply = httpx2.post(f"{service.base_url}/v1/chat/completions", json=body, timeout=60).json()
+    timings = reply["timings"]
+    # greedy noise soon runs in circles, which n-grams see
+    assert 0 < timings["draft_n_accepted"] <= timings["draft_n"]
+    assert timings["predicted_n"] == 200
+    assert reply["usage"]["completion_tokens"] == 200
+
+
+def test_an_answer_goes_on_token_identically_when_its_worker_is_killed(
+    service: ServiceProcess,
+) -> None:
+    truth = ask(service, tokens=600)
+    with OpenAI(base_url=f"{service.base_url}/v1", api_key="x", max_retries=0) as client:
+        text, killed = "", False
+        for chunk in client.chat.completions.create(
+            model="m",
+            messages=[{"role": "user", "content": ROSES}],
+            max_tokens=600,
+            seed=7,
+            temperature=0.6,
+            stream=True,
+            extra_body={"ignore_eos": True},
+        ):
+            text += "".join(c.delta.content or "" for c in chunk.choices)
+            if len(text) > 100 and not killed:
+                killed = True
+                os.kill(worker_pid(service), signal.SIGKILL)
+    assert killed
+    assert text == truth
+
+
+def test_a_file_that_our_decoder_does_not_compute_is_refused_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    scaled = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}
+    model = write_model(tmp_path / "m.gguf", "llama", metadata=scaled)
+    with serve(model) as service:
+        reply = httpx2.post(
+            f"{service.base_url}/v1/chat/completions",
+            json={"model": "m", "messages": [{"role": "user", "content": "Hi"}]},
+            timeout=60,
+        )
+        assert reply.status_code == 501
+        assert "yarn" in reply.json()["error"]["message"]

@@ -1,0 +1,72 @@
+"""Files of the library on made-up machines: header, settings and installed parts meet in one plan."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.config import ModelSettings
+from engine.errors import ModelFormatError, OutOfMemory, UnsupportedByBackend
+from engine.hardware.cpu import Cpu
+from engine.hardware.gpu import Gpu
+from engine.hardware.parts import InstalledParts, installed_parts
+from engine.hardware.probe import Hardware, Memory
+from engine.hub.library import Library, LibraryModel
+from engine.supervisor.planning import plan_model
+from tests.helpers.synthetic_model import write_model
+from tests.helpers.tiny_gguf import tiny_split
+
+GIB = 1 << 30
+CARD = Gpu(0, "GPU-0", "NVIDIA A", 24 * GIB, 20 * GIB, (8, 9), "580.65", (13, 0))
+BARE = Hardware("Linux", Cpu("CPU", "x86_64", 8, 8, None, 8, 8), Memory(16 * GIB, 8 * GIB))
+WITH_GPU = replace(BARE, gpus=(CARD,))
+ALL = InstalledParts(torch=True, torch_cuda=True)
+TORCH_CPU = ModelSettings(backend="torch-cpu")
+
+
+@pytest.fixture
+def qwen(tmp_path: Path) -> LibraryModel:
+    write_model(tmp_path / "qwen.gguf", "qwen3")
+    return Library(tmp_path).get("qwen")
+
+
+def test_the_gpu_computes_what_our_decoder_knows(qwen: LibraryModel) -> None:
+    plan = plan_model(qwen, WITH_GPU, ModelSettings(), parts=ALL)
+    assert (plan.backend, plan.gpu, plan.context) == ("torch-cuda", CARD, 512)
+    assert plan.needed.weights == qwen.header.tensor_bytes / 2  # type: ignore[union-attr]
+    assert plan_model(qwen, BARE, ModelSettings(), parts=ALL).backend == "llama.cpp"
+
+
+def test_a_setting_wins(qwen: LibraryModel) -> None:
+    plan = plan_model(qwen, WITH_GPU, TORCH_CPU, parts=ALL)
+    assert plan.backend == "torch-cpu"
+    assert plan.reasons[0].startswith("torch on the CPU, as chosen")
+
+
+def test_a_split_file_goes_to_llama_cpp(tmp_path: Path) -> None:
+    tiny_split(tmp_path, "big", 2)
+    model = Library(tmp_path).get("big")
+    plan = plan_model(model, WITH_GPU, ModelSettings(), parts=ALL)
+    assert plan.backend == "llama.cpp"
+    assert "it is split into several files; llama.cpp on" in plan.reasons[0]
+    with pytest.raises(UnsupportedByBackend, match="split"):
+        plan_model(model, WITH_GPU, TORCH_CPU, parts=ALL)
+
+
+def test_memory_of_idle_models_counts(qwen: LibraryModel) -> None:
+    full = replace(BARE, memory=Memory(16 * GIB, GIB // 4, limit=8 * GIB, used_of_limit=8 * GIB))
+    with pytest.raises(OutOfMemory):
+        plan_model(qwen, full, TORCH_CPU, parts=ALL)
+    assert plan_model(qwen, full, TORCH_CPU, parts=ALL, freed_bytes=GIB).backend == "torch-cpu"
+
+
+def test_what_is_installed_is_looked_up(qwen: LibraryModel) -> None:
+    for hardware in (BARE, WITH_GPU):
+        found = plan_model(qwen, hardware, ModelSettings())
+        assert found == plan_model(qwen, hardware, ModelSettings(), parts=installed_parts())
+
+
+def test_a_broken_file_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "bad.gguf").write_bytes(b"")
+    with pytest.raises(ModelFormatError):
+        plan_model(Library(tmp_path).get("bad"), BARE, ModelSettings(), parts=ALL)
