@@ -54,6 +54,8 @@ class ModelSettings:
     """Empty: chosen by the plan."""
     speculation: str = ""
     """`off`, `ngram` (guess that the text repeats itself), or empty: where it cannot change the text."""
+    draft_model: str = ""
+    """Id of a small model of the library that guesses ahead, where its vocabulary is the same; empty: none."""
     exact: bool = False
     """llama.cpp computes each row the same in every batch (Q4_0, Q4_1 and Q8_0 files); prompts are read slower."""
 

@@ -28,6 +28,8 @@ class OpenRequest:
     prefill_threads: int
     exact: bool = False
     """llama.cpp: compute each row the same in every batch, where the file's types allow it."""
+    gpu: str = ""
+    """torch: UUID of the device to use; empty: the first."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Backend-specific; for tests."""
 
@@ -70,6 +72,8 @@ def open_model(
         case "torch-cuda" | "torch-cpu":
             # Read when OpenMP is loaded: its threads must not spin while other programs want the cores.
             os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+            if request.gpu:  # read when CUDA starts: the planned device becomes the only one
+                os.environ["CUDA_VISIBLE_DEVICES"] = request.gpu
             from engine.backends.llamacpp.opener import open_vocabulary
             from engine.backends.torch_cuda.opener import open_torch
 

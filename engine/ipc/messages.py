@@ -58,8 +58,12 @@ class Load(Message, frozen=True):
     """Overrides the file's own."""
     speculation: str = ""
     """As the setting: `off`, `ngram`, or empty for where drafts cannot change the text."""
+    draft_path: bytes = b""
+    """A small model that guesses ahead; empty: none."""
     exact: bool = False
     """llama.cpp: the same text in every batch, where the file's types allow it."""
+    gpu: str = ""
+    """UUID of the GPU that was planned with; empty: none."""
     options: dict[str, Any] = {}
     """For tests of the fake backend only."""
 

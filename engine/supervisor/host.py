@@ -91,6 +91,11 @@ class ModelHost:
         return self._worker.pid if self._worker else None
 
     @property
+    def has_died(self) -> bool:
+        """Its worker died, and no token has come since."""
+        return self._deaths > 0
+
+    @property
     def resident_bytes(self) -> int:
         """Memory of the worker, shared pages included; 0 where there is none."""
         try:

@@ -1,15 +1,19 @@
 """A library model on a machine with the user's settings: its plan. Pure but for looking up what is installed."""
 
 import dataclasses
+import logging
 import os
 
 from engine.config import ModelSettings
+from engine.errors import ModelNotFound
 from engine.hardware.facts import facts_of
 from engine.hardware.parts import InstalledParts, installed_parts
 from engine.hardware.plan import Plan, Wishes, make_plan
 from engine.hardware.probe import Hardware
-from engine.hub.library import LibraryModel
+from engine.hub.library import Library, LibraryModel
 from engine.ipc.messages import Load
+
+logger = logging.getLogger(__name__)
 
 
 def plan_model(
@@ -18,6 +22,7 @@ def plan_model(
     settings: ModelSettings,
     *,
     freed_bytes: int = 0,
+    draft: LibraryModel | None = None,
     parts: InstalledParts | None = None,
 ) -> Plan:
     """Decide how to load a model.
@@ -27,6 +32,7 @@ def plan_model(
         hardware: as it is now.
         settings: what the user chose; 0 and "" leave a choice to the plan.
         freed_bytes: memory that idle models would give back.
+        draft: a model that is loaded beside it; its memory is left free.
         parts: what is installed; default: looked up now.
 
     Raises:
@@ -42,15 +48,57 @@ def plan_model(
         decode_threads=settings.threads or None,
         prefill_threads=settings.threads or None,
     )
-    return make_plan(
-        _with_freed(hardware, freed_bytes),
-        facts_of(model.header, model.size_bytes),
-        installed_parts() if parts is None else parts,
-        wishes,
+    parts = installed_parts() if parts is None else parts
+    hardware = _with_freed(hardware, freed_bytes)
+    if draft is not None and draft.header is not None:
+        beside = make_plan(hardware, facts_of(draft.header, draft.size_bytes), parts, wishes)
+        hardware = _without(hardware, beside)
+    return make_plan(hardware, facts_of(model.header, model.size_bytes), parts, wishes)
+
+
+def _without(hardware: Hardware, other: Plan) -> Hardware:
+    """The machine as the other model leaves it."""
+    if other.gpu is None:
+        return _with_freed(hardware, -other.needed.total)
+    gpus = tuple(
+        dataclasses.replace(gpu, vram_free=max(0, gpu.vram_free - other.needed.total))
+        if gpu.uuid == other.gpu.uuid
+        else gpu
+        for gpu in hardware.gpus
     )
+    return dataclasses.replace(hardware, gpus=gpus)
 
 
-def load_message(model: LibraryModel, plan: Plan, settings: ModelSettings) -> Load:
+def settings_after_death(
+    settings: ModelSettings, last: Plan | None, *, died: bool
+) -> ModelSettings:
+    """How to load again: a worker's death may come from its CUDA context, so llama.cpp goes on where it died.
+
+    Args:
+        settings: what the user chose.
+        last: plan of the worker before.
+        died: it died, and nothing was answered since.
+    """
+    if died and last is not None and last.backend == "torch-cuda":
+        return dataclasses.replace(settings, backend="llama.cpp")
+    return settings
+
+
+def draft_of(library: Library, model: LibraryModel, settings: ModelSettings) -> LibraryModel | None:
+    """The model that guesses for another: only one that is there, can be used and is smaller."""
+    try:
+        draft = library.get(settings.draft_model) if settings.draft_model else None
+    except ModelNotFound as error:  # guessing may never cost an answer
+        logger.warning("no draft model: %s", error)
+        return None
+    if draft is None or draft.problem is not None or draft.size_bytes >= model.size_bytes:
+        return None
+    return draft
+
+
+def load_message(
+    model: LibraryModel, plan: Plan, settings: ModelSettings, draft: LibraryModel | None = None
+) -> Load:
     """What the worker is told to do, as planned."""
     return Load(
         path=os.fsencode(model.path),
@@ -61,6 +109,8 @@ def load_message(model: LibraryModel, plan: Plan, settings: ModelSettings) -> Lo
         prefill_threads=plan.prefill_threads,
         speculation=settings.speculation,
         exact=settings.exact,
+        gpu=plan.gpu.uuid if plan.gpu else "",
+        draft_path=os.fsencode(draft.path) if draft else b"",
     )
 
 

@@ -126,7 +126,7 @@ def describe_exit(code: int) -> str:
     meaning = {
         "SIGKILL": "the system ended it, most often for lack of memory",
         "SIGILL": "this processor lacks an instruction that the build needs; run the installer again",
-        "SIGABRT": "llama.cpp found an impossible state",
+        "SIGABRT": "native code found an impossible state",
         "SIGSEGV": "a fault in native code",
         "SIGBUS": "the model file changed or vanished while it was in use",
     }.get(name, "it was ended by a signal")

@@ -37,7 +37,12 @@ from engine.ipc.messages import Load, LoadProgress, ToSupervisor
 from engine.supervisor.answer import Answer, AnswerRequest, Changes, ModelStatus, describe
 from engine.supervisor.eviction import Resident, choose_victims
 from engine.supervisor.host import Launch, ModelHost
-from engine.supervisor.planning import load_message, plan_model
+from engine.supervisor.planning import (
+    draft_of,
+    load_message,
+    plan_model,
+    settings_after_death,
+)
 from engine.supervisor.process import Worker, WorkerProcess
 from engine.supervisor.running import RunningAnswer
 from engine.supervisor.starter import StarterFetch
@@ -342,20 +347,23 @@ class Supervisor:
 
     async def _prepare(self, host: Host) -> Load:
         entry = await self._find(host.model)
-        plan = host.plan = await self._make_room(entry)
+        settings = settings_after_death(self._settings, host.plan, died=host.has_died)
+        draft = await asyncio.to_thread(draft_of, self._library, entry, settings)
+        plan = host.plan = await self._make_room(entry, settings, draft)
         for reason in plan.reasons:
             logger.info("plan, model=%s: %s", entry.id, reason)
-        load = load_message(entry, plan, self._settings)
+        load = load_message(entry, plan, settings, draft)
         return msgspec.structs.replace(load, **self._load_overrides)
 
-    async def _make_room(self, entry: LibraryModel) -> Plan:
+    async def _make_room(
+        self, entry: LibraryModel, settings: ModelSettings, draft: LibraryModel | None
+    ) -> Plan:
         """Plan with the memory that idle models would free; unload as many of them as that takes."""
         while True:
             hardware = await asyncio.to_thread(self._probe)
             try:
-                plan = plan_model(
-                    entry, hardware, self._settings, freed_bytes=self._idle_bytes(entry.path)
-                )
+                freed = self._idle_bytes(entry.path)
+                plan = plan_model(entry, hardware, settings, freed_bytes=freed, draft=draft)
             except OutOfMemory:
                 others = [h for h in self._hosts.values() if h.path != entry.path]
                 if not any(h.busy and h.pid for h in others):  # without a worker it holds nothing

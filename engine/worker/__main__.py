@@ -36,9 +36,10 @@ def main() -> int:
     load = inbox.first_load()
     started = time.monotonic()
     try:
-        opened = _open(load, channel)
+        request = _request(load)
+        opened = _open(load, request, channel)
         template, notice = _template(opened.tokenizer, load.chat_template)
-        speculation = make_speculation(load.speculation, opened.backend.caps)
+        speculation = make_speculation(load, opened, request)
     except EngineError as error:
         logger.warning("load failed: %s", error)
         channel.send(Failed("", error.to_wire()))
@@ -70,7 +71,20 @@ def _template(tokenizer: Tokenizer, chosen: str | None) -> tuple[ChatTemplate, s
     )
 
 
-def _open(load: Load, channel: Channel) -> OpenedModel:
+def _request(load: Load) -> OpenRequest:
+    return OpenRequest(
+        path=load.path,
+        context=load.context,
+        num_sequences=load.num_sequences,
+        decode_threads=load.decode_threads,
+        prefill_threads=load.prefill_threads,
+        exact=load.exact,
+        gpu=load.gpu,
+        options=load.options,
+    )
+
+
+def _open(load: Load, request: OpenRequest, channel: Channel) -> OpenedModel:
     last_sent = 0.0
 
     def progress(fraction: float) -> None:
@@ -80,15 +94,6 @@ def _open(load: Load, channel: Channel) -> OpenedModel:
             last_sent = now
             channel.send(LoadProgress(fraction))
 
-    request = OpenRequest(
-        path=load.path,
-        context=load.context,
-        num_sequences=load.num_sequences,
-        decode_threads=load.decode_threads,
-        prefill_threads=load.prefill_threads,
-        exact=load.exact,
-        options=load.options,
-    )
     return open_model(load.backend, request, progress)
 
 

@@ -1,28 +1,65 @@
-"""Which drafts a worker makes: the setting against what the loaded model's backend promises."""
+"""Which drafts a worker makes: the settings against what the loaded model's backend promises."""
 
+import dataclasses
+import logging
 from typing import Final
 
-from engine.backends.base import Capabilities
-from engine.errors import InvalidRequest
+from engine.backends.registry import OpenedModel, OpenRequest, open_model
+from engine.errors import EngineError, InvalidRequest
+from engine.ipc.messages import Load
 from engine.speculative.controller import MeasuringController
+from engine.speculative.draft_model import DraftModelProposer, vocabulary_problem
 from engine.speculative.ngram import NgramProposer
+from engine.speculative.proposer import InTurn, Proposer
 from engine.speculative.speculation import Speculation
+
+logger = logging.getLogger(__name__)
 
 CHOICES: Final = ("", "off", "ngram")
 
 
-def make_speculation(setting: str, caps: Capabilities) -> Speculation | None:
-    """Drafts as set; "" drafts where they cannot change the text.
+def make_speculation(load: Load, opened: OpenedModel, request: OpenRequest) -> Speculation | None:
+    """Drafts as set; the setting "" drafts where that cannot change the text.
+
+    Args:
+        load: the settings.
+        opened: the model that verifies.
+        request: how it was opened; a draft model is opened alike.
 
     Raises:
         InvalidRequest: no such setting.
     """
-    if setting not in CHOICES:
+    if load.speculation not in CHOICES:
         raise InvalidRequest(
-            f"There is no way of speculation called “{setting}”.",
+            f"There is no way of speculation called “{load.speculation}”.",
             hint="Choose off or ngram, or leave the choice open.",
             param="speculation",
         )
-    if setting == "off" or (setting == "" and not caps.is_exact):
+    caps = opened.backend.caps
+    if load.speculation == "off" or (load.speculation == "" and not caps.is_exact):
         return None
-    return Speculation(NgramProposer(), MeasuringController(), caps.n_vocab)
+    proposer: Proposer = NgramProposer()
+    if load.draft_path and (drafting := _draft_model(load, opened, request)):
+        proposer = InTurn(proposer, drafting)
+    return Speculation(proposer, MeasuringController(), caps.n_vocab)
+
+
+def _draft_model(
+    load: Load, opened: OpenedModel, request: OpenRequest
+) -> DraftModelProposer | None:
+    """The draft model; None, with the reason in the log, where it cannot be had: it may never cost an answer."""
+    smaller = dataclasses.replace(request, path=load.draft_path, exact=False)
+    try:
+        draft = open_model(load.backend, smaller, _ignore)
+    except EngineError as error:
+        logger.warning("no draft model: %s", error)
+        return None
+    if problem := vocabulary_problem(opened.tokenizer, draft.tokenizer):
+        logger.warning("no draft model: %s", problem)
+        draft.backend.close()
+        return None
+    return DraftModelProposer(draft.backend)
+
+
+def _ignore(fraction: float) -> None:
+    """Progress of the draft model, which nobody waits for."""

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("torch")
 
 from engine.speculative.controller import FixedLength
+from engine.speculative.draft_model import DraftModelProposer
 from engine.speculative.ngram import NgramProposer
 from engine.types import SamplingParams
 from tests.backends.test_torch import open_backend
@@ -36,6 +37,15 @@ def backend(model: Path) -> Iterator:
     backend.close()
 
 
+@pytest.fixture(scope="module")
+def draft(tmp_path_factory) -> Iterator:
+    """Another model with the same vocabulary, mostly wrong."""
+    path = write_model(tmp_path_factory.mktemp("d") / "d.gguf", "llama", layers=1, seed=9)
+    backend = open_backend(path, context=640, num_sequences=4)
+    yield backend
+    backend.close()
+
+
 def cold(backend) -> None:
     for seq in range(backend.caps.n_seq_max):
         backend.seq_clear(seq)
@@ -47,7 +57,7 @@ def alone(backend, name: str, prompt: list[int], params: SamplingParams) -> list
 
 
 @pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS)
-def test_speculation_changes_nothing(backend, params: SamplingParams) -> None:
+def test_speculation_changes_nothing(backend, draft, params: SamplingParams) -> None:
     answers = {"a": alone(backend, "a", PROMPT, params)}
     steps = {}
     for length in (1, 2, 3, 7, 15):
@@ -57,6 +67,7 @@ def test_speculation_changes_nothing(backend, params: SamplingParams) -> None:
             "third wrong": Oracle(answers, wrong_every=3),
             "random": Random(backend.caps.n_vocab),
             "ngram": NgramProposer(),
+            "model": DraftModelProposer(draft),
         }.items():
             cold(backend)
             runner = Runner(backend, proposer, FixedLength(length))

@@ -132,3 +132,22 @@ def test_a_file_that_our_decoder_does_not_compute_is_refused_with_the_reason(
         )
         assert reply.status_code == 501
         assert "yarn" in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("draft", ["small", "gone"])
+def test_a_draft_model_guesses_and_changes_nothing(
+    service: ServiceProcess, model: Path, tmp_path: Path, draft: str
+) -> None:
+    small = write_model(tmp_path / "small.gguf", "llama", layers=1, quantization="Q8_0", n_ctx=2048)
+    os.environ["INGLENOOK_MODELS_DRAFT_MODEL"] = draft
+    try:
+        with ServiceProcess(
+            model,
+            small,
+            arguments=("--backend", "torch-cpu", "--threads", "1", "--context", "2048"),
+        ) as drafting:
+            assert ask(drafting) == ask(service)
+            log = drafting.log()
+        assert ("no draft model" in log) == (draft == "gone")
+    finally:
+        del os.environ["INGLENOOK_MODELS_DRAFT_MODEL"]

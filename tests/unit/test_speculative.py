@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.backends.base import MOST_DRAFTED
-from engine.backends.fake import FakeBackend, FakeOptions
+from engine.backends.fake import FakeBackend, FakeOptions, FakeTokenizer
 from engine.errors import EngineError
 from engine.speculative.controller import FixedLength, MeasuringController
+from engine.speculative.draft_model import DraftModelProposer, vocabulary_problem
 from engine.speculative.ngram import LENGTHS, NgramProposer
 from engine.speculative.proposer import Ask
 from engine.types import SamplingParams
@@ -42,12 +43,16 @@ def proposers(answers):
         "third wrong": Oracle(answers, wrong_every=3),
         "random": Random(200),
         "ngram": NgramProposer(),
+        "model": DraftModelProposer(fake(context=400)),  # the same model: always right, greedily
+        "forgetful model": DraftModelProposer(fake(context=150)),  # too small for all three
     }
 
 
 @pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS)
 @pytest.mark.parametrize("length", [1, 2, 4, 15])
-@pytest.mark.parametrize("kind", ["right", "wrong", "third wrong", "random", "ngram"])
+@pytest.mark.parametrize(
+    "kind", ["right", "wrong", "third wrong", "random", "ngram", "model", "forgetful model"]
+)
 def test_the_text_is_the_same(kind: str, length: int, params: SamplingParams) -> None:
     plain = Runner(fake())
     answers = plain.run(*three(params))
@@ -169,3 +174,33 @@ def test_the_controller_never_loses_much(acceptance: float, row_cost: float) -> 
 
 def test_the_controller_wins_where_there_is_something_to_win() -> None:
     assert simulate(0.9, 0.05) < 0.35
+
+
+# --- the draft model -----------------------------------------------------------------------------------
+
+
+def test_a_model_that_drafts_for_itself_is_always_right() -> None:
+    params = PARAMS["greedy"]
+    s = sequence("a", PROMPT, params)
+    plain = Runner(fake())
+    answers = plain.run(sequence("a", PROMPT, params))
+    draft = fake(context=300)
+    runner = Runner(fake(), DraftModelProposer(draft), FixedLength(5))
+    assert runner.run(s) == answers
+    assert s.num_accepted == s.num_drafted > 0
+    assert runner.num_steps < plain.num_steps / 3
+    assert [draft.seq_len(i) for i in range(3)] == [0, 0, 0]  # forgotten with its sequence
+
+
+def test_vocabularies_must_mean_the_same() -> None:
+    class Other(FakeTokenizer):
+        pass
+
+    assert vocabulary_problem(FakeTokenizer(), Other()) is None
+    Other.pieces = [*FakeTokenizer.pieces[:65], b"B", *FakeTokenizer.pieces[66:]]
+    assert "token 65" in str(vocabulary_problem(FakeTokenizer(), Other()))
+    Other.pieces = FakeTokenizer.pieces
+    Other.eos = 1
+    assert "end" in str(vocabulary_problem(FakeTokenizer(), Other()))
+    Other.eos, Other.n_vocab = FakeTokenizer.eos, 10_000
+    assert "10,000" in str(vocabulary_problem(FakeTokenizer(), Other()))

@@ -12,7 +12,12 @@ from engine.hardware.gpu import Gpu
 from engine.hardware.parts import InstalledParts, installed_parts
 from engine.hardware.probe import Hardware, Memory
 from engine.hub.library import Library, LibraryModel
-from engine.supervisor.planning import plan_model
+from engine.supervisor.planning import (
+    draft_of,
+    load_message,
+    plan_model,
+    settings_after_death,
+)
 from tests.helpers.synthetic_model import write_model
 from tests.helpers.tiny_gguf import tiny_split
 
@@ -70,3 +75,38 @@ def test_a_broken_file_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "bad.gguf").write_bytes(b"")
     with pytest.raises(ModelFormatError):
         plan_model(Library(tmp_path).get("bad"), BARE, ModelSettings(), parts=ALL)
+
+
+def test_what_died_on_the_gpu_goes_on_with_llama_cpp(qwen: LibraryModel) -> None:
+    """Its CUDA context may be poisoned; what died elsewhere is loaded as before."""
+    chosen = ModelSettings(backend="torch-cuda")
+    last = plan_model(qwen, WITH_GPU, chosen, parts=ALL)
+    again = settings_after_death(chosen, last, died=True)
+    plan = plan_model(qwen, WITH_GPU, again, parts=ALL)
+    assert plan.backend == "llama.cpp"
+    assert settings_after_death(chosen, last, died=False) == chosen
+    assert settings_after_death(chosen, None, died=True) == chosen
+    on_cpu = plan_model(qwen, BARE, TORCH_CPU, parts=ALL)
+    assert settings_after_death(TORCH_CPU, on_cpu, died=True) == TORCH_CPU
+
+
+def test_the_worker_is_told_which_gpu_was_planned_with(qwen: LibraryModel) -> None:
+    settings = ModelSettings(speculation="off", exact=True)
+    told = load_message(qwen, plan_model(qwen, WITH_GPU, settings, parts=ALL), settings)
+    assert (told.gpu, told.speculation, told.exact) == ("GPU-0", "off", True)
+    assert load_message(qwen, plan_model(qwen, BARE, settings, parts=ALL), settings).gpu == ""
+
+
+def test_a_draft_model_is_smaller_and_its_memory_stays_free(tmp_path: Path) -> None:
+    write_model(tmp_path / "large.gguf", "llama", layers=6)
+    write_model(tmp_path / "small.gguf", "llama", layers=1)
+    library = Library(tmp_path)
+    large, small = library.get("large"), library.get("small")
+    assert draft_of(library, large, ModelSettings(draft_model="small")) == small
+    for name in ("large", "gone", ""):
+        assert draft_of(library, large, ModelSettings(draft_model=name)) is None
+    alone = plan_model(large, BARE, ModelSettings(), parts=ALL)
+    tight = replace(BARE, memory=Memory(16 * GIB, alone.needed.total + (1 << 20)))
+    assert plan_model(large, tight, ModelSettings(), parts=ALL).backend == "llama.cpp"
+    with pytest.raises(OutOfMemory):
+        plan_model(large, tight, ModelSettings(), draft=small, parts=ALL)
