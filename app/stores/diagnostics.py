@@ -45,6 +45,8 @@ class _Machine(msgspec.Struct, frozen=True):
     memory: _Memory = _Memory()
     gpus: list[_Gpu] = []
     gpu_note: str | None = None
+    backends: list[str] | None = None
+    """None: the service is of an older version."""
 
 
 class DiagnosticsStore(QObject):
@@ -134,4 +136,6 @@ def _lines(machine: _Machine) -> list[tuple[str, str]]:
     ]
     if machine.gpu_note or not machine.gpus:
         lines.append(("GPU", machine.gpu_note or "no NVIDIA GPU"))
+    if machine.backends is not None:
+        lines.append(("Backends", ", ".join(machine.backends) or "none: run the installer again"))
     return lines

@@ -9,7 +9,7 @@ from engine.cli.about import package_version
 from engine.cli.setup import Context, prepare
 from engine.config import VERSION
 from engine.errors import EngineError
-from engine.hardware.parts import InstalledParts, installed_parts
+from engine.hardware.parts import installed_parts
 from engine.hardware.probe import Hardware, probe
 from engine.hardware.report import as_json, plan_as_json, report
 from engine.hardware.units import gigabytes
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
             json.dumps(
                 {
                     "software": software,
-                    "backends": _backends(parts),
+                    "backends": parts.backends,
                     "hardware": as_json(hardware),
                     "data_folder": str(context.paths.data),
                     "models": {model.id: _plan(context, hardware, model) for model in models},
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     lines = report(hardware)
     lines.append(("Software", ", ".join(f"{name} {value}" for name, value in software.items())))
-    lines.append(("Backends", ", ".join(_backends(parts)) or "none: run the installer again"))
+    lines.append(("Backends", ", ".join(parts.backends) or "none: run the installer again"))
     lines.append(("Models in", str(context.library.folder)))
     lines.append(("Settings", str(context.paths.settings)))
     width = max(len(label) for label, _ in lines)
@@ -57,14 +57,6 @@ def run(args: argparse.Namespace) -> int:
     for model in models:
         _print_plan(model, _plan(context, hardware, model))
     return 0
-
-
-def _backends(parts: InstalledParts) -> list[str]:
-    """What is installed, by the names that `--backend` takes; whether it suits this machine, each plan says."""
-    if not parts.llama_cpp:  # nothing works without its vocabularies
-        return []
-    torch = ["torch-cuda"] * parts.torch_cuda + ["torch-cpu"] * parts.torch
-    return ["llama.cpp", *torch]
 
 
 def _plan(context: Context, hardware: Hardware, model: LibraryModel) -> dict[str, Any]:

@@ -23,6 +23,13 @@ class InstalledParts:
     torch_cuda: bool = False
     """Torch is a build for CUDA."""
 
+    @property
+    def backends(self) -> list[str]:
+        """What is installed, by the names that `--backend` takes; whether it suits this machine, each plan says."""
+        if not self.llama_cpp:  # nothing works without its vocabularies
+            return []
+        return ["llama.cpp", *["torch-cuda"] * self.torch_cuda, *["torch-cpu"] * self.torch]
+
 
 def installed_parts() -> InstalledParts:
     """Look for them."""

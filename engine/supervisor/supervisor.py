@@ -28,6 +28,7 @@ from engine.errors import (
     ServiceUnavailable,
 )
 from engine.formats.filenames import printable
+from engine.hardware.parts import installed_parts
 from engine.hardware.plan import Plan
 from engine.hardware.probe import Hardware
 from engine.hardware.report import as_json, plan_as_json
@@ -217,12 +218,12 @@ class Supervisor:
 
     async def hardware(self) -> dict[str, object]:
         """See Engine."""
-        return as_json(await asyncio.to_thread(self._probe))
+        found: dict[str, object] = as_json(await asyncio.to_thread(self._probe))
+        return found | {"backends": installed_parts().backends}
 
     async def plan(self, model: str) -> dict[str, object]:
         """See Engine."""
-        entry = await self._find(model)
-        hardware = await asyncio.to_thread(self._probe)
+        entry, hardware = await self._find(model), await asyncio.to_thread(self._probe)
         freed = self._idle_bytes(entry.path)
         return plan_as_json(plan_model(entry, hardware, self._settings, freed_bytes=freed))
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import os
 from typing import Final
 
 from engine.backends.registry import OpenedModel, OpenRequest, open_model
@@ -55,7 +56,8 @@ def _draft_model(
         logger.warning("no draft model: %s", error)
         return None
     if problem := vocabulary_problem(opened.tokenizer, draft.tokenizer):
-        logger.warning("no draft model: %s", problem)
+        names = os.fsdecode(load.draft_path), os.fsdecode(load.path)
+        logger.warning("no draft model: %s cannot guess for %s: %s", *names, problem)
         draft.backend.close()
         return None
     return DraftModelProposer(draft.backend)

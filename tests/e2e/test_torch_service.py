@@ -68,7 +68,7 @@ def test_it_is_the_torch_backend_and_says_so(service: ServiceProcess) -> None:
 
 
 def test_the_same_request_gives_the_same_text_however_it_is_computed(
-    service: ServiceProcess, model: Path
+    service: ServiceProcess, plain: ServiceProcess
 ) -> None:
     truth = ask(service)
     assert len(truth) > 50
@@ -76,8 +76,71 @@ def test_the_same_request_gives_the_same_text_however_it_is_computed(
     with ThreadPoolExecutor(4) as pool:  # beside others, with other seeds
         answers = pool.map(lambda seed: ask(service, seed=seed), (7, 8, 7, 9))
     assert [text == truth for text in answers] == [True, False, True, False]
+    assert ask(plain) == truth
+
+
+@pytest.fixture(scope="module")
+def plain(model: Path) -> Iterator[ServiceProcess]:
     with serve(model, "--speculation", "off") as plain:
-        assert ask(plain) == truth
+        yield plain
+
+
+def reply(service: ServiceProcess, **fields: Any) -> tuple[str, str, int]:
+    """Text, finish reason and number of tokens."""
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": ROSES}],
+        "max_tokens": 150,
+        "temperature": 0,
+    }
+    found = httpx2.post(
+        f"{service.base_url}/v1/chat/completions", json=body | fields, timeout=60
+    ).json()
+    (choice,) = found["choices"]
+    return (
+        choice["message"]["content"],
+        choice["finish_reason"],
+        found["usage"]["completion_tokens"],
+    )
+
+
+def test_what_ends_an_answer_ends_it_inside_a_draft(
+    service: ServiceProcess, plain: ServiceProcess
+) -> None:
+    """C18: stop strings, end tokens and limits at every place of a block; nothing behind them is sent or counted."""
+    text, _, _ = reply(plain, ignore_eos=True)
+    for start in range(40, 70, 3):
+        stop = text[start : start + 4]
+        expected = reply(plain, ignore_eos=True, stop=[stop])
+        assert reply(service, ignore_eos=True, stop=[stop]) == expected
+        assert reply(service, ignore_eos=True, max_tokens=start) == reply(
+            plain, ignore_eos=True, max_tokens=start
+        )
+    ends = set()
+    for bias in range(20):  # the end token comes later and later into the circles
+        expected = reply(plain, logit_bias={"258": bias / 2})
+        assert reply(service, logit_bias={"258": bias / 2}) == expected
+        ends.add(expected[1])
+    assert ends == {"stop", "length"}
+
+
+def test_near_the_end_of_the_context_drafts_get_shorter(model: Path) -> None:
+    """C19."""
+    with ServiceProcess(
+        model, arguments=("--backend", "torch-cpu", "--threads", "1", "--context", "256")
+    ) as service:
+        for num_prompt in (200, 250, 254, 255, 256):
+            url = f"{service.base_url}/v1/completions"
+            body = {"model": "m", "prompt": "a rose " * 60, "max_tokens": 500, "temperature": 0}
+            body |= {"prompt": ("a rose " * 60)[:num_prompt], "ignore_eos": True}
+            found = httpx2.post(url, json=body, timeout=60)
+            if num_prompt >= 256:
+                assert found.status_code == 400
+                assert found.json()["error"]["code"] == "context_length_exceeded"
+            else:
+                usage = found.json()["usage"]
+                assert found.json()["choices"][0]["finish_reason"] == "length"
+                assert usage["completion_tokens"] == 256 - usage["prompt_tokens"]
 
 
 def test_drafts_are_counted(service: ServiceProcess) -> None:

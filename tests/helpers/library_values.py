@@ -18,6 +18,7 @@ HARDWARE: dict[str, Any] = {
     "memory": {"total": 8 * GIB, "free": 6 * GIB},
     "gpus": [],
     "gpu_note": "",
+    "backends": ["llama.cpp", "torch-cpu"],
 }
 PLAN: dict[str, Any] = {
     "backend": "llama.cpp",
