@@ -999,6 +999,50 @@
         <translation>没有请求多少分钟后将模型移出内存。</translation>
     </message>
     <message>
+        <source>torch on the GPU</source>
+        <translation>torch（GPU）</translation>
+    </message>
+    <message>
+        <source>torch on the CPU</source>
+        <translation>torch（CPU）</translation>
+    </message>
+    <message>
+        <source>Backend</source>
+        <translation>后端</translation>
+    </message>
+    <message>
+        <source>What computes. The models page says for each model why this one.</source>
+        <translation>用什么来计算。模型页面会说明每个模型为何选用它。</translation>
+    </message>
+    <message>
+        <source>Where the text stays the same</source>
+        <translation>仅当不改变文本时</translation>
+    </message>
+    <message>
+        <source>Always</source>
+        <translation>始终</translation>
+    </message>
+    <message>
+        <source>Never</source>
+        <translation>从不</translation>
+    </message>
+    <message>
+        <source>Guess ahead</source>
+        <translation>预测后文</translation>
+    </message>
+    <message>
+        <source>Guessed words are computed together and kept where they are right.</source>
+        <translation>一起计算预测的词，预测正确的保留下来。</translation>
+    </message>
+    <message>
+        <source>Same text every time</source>
+        <translation>每次文本相同</translation>
+    </message>
+    <message>
+        <source>llama.cpp: the same seed gives the same text, whatever else is computed (Q4_0, Q4_1 and Q8_0 files). Prompts are read more slowly.</source>
+        <translation>llama.cpp：相同的种子总是得到相同的文本，不受其他计算影响（Q4_0、Q4_1 和 Q8_0 文件）。读取提示会变慢。</translation>
+    </message>
+    <message>
         <source>Choose…</source>
         <translation>选择…</translation>
     </message>

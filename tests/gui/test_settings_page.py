@@ -319,3 +319,21 @@ def test_every_control_says_what_it_is(page) -> None:
     for control in own:
         assert control.accessibleName() or control.text(), control.objectName()
         assert control.toolTip(), control.objectName()
+
+
+def test_how_models_are_computed_is_set_and_saved(store, page, paths) -> None:
+    backend, ways = (
+        find(page, QComboBox, "settings-backend"),
+        find(page, QComboBox, "settings-speculation"),
+    )
+    backend.setCurrentIndex(backend.findData("torch-cpu"))
+    ways.setCurrentIndex(ways.findData("off"))
+    exact = find(page, QCheckBox, "settings-exact")
+    exact.click()
+    saved = load(paths.settings)
+    assert saved["models.backend"] == "torch-cpu"
+    assert saved["models.speculation"] == "off"
+    assert saved["models.exact"] is True
+    assert store.restart_needed
+    store.set("models.exact", False)
+    assert not exact.isChecked()

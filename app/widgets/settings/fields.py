@@ -8,7 +8,7 @@ from typing import cast
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QWidget
 
 from app.preferences import RANGES
 from app.stores.settings import SettingsStore
@@ -108,4 +108,27 @@ class ChoiceField(QComboBox):
             return
         blocked = self.blockSignals(True)
         self.setCurrentIndex(self.findData(self._store.values[name]))
+        self.blockSignals(blocked)
+
+
+class SwitchField(QCheckBox):
+    """Yes or no."""
+
+    def __init__(self, store: SettingsStore, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store, self._name = store, name
+        self._show(name)
+        self.toggled.connect(self._save)
+        store.changed.connect(self._show)
+
+    @Slot(bool)
+    def _save(self, on: bool) -> None:
+        self._store.set(self._name, on)
+
+    @Slot(str)
+    def _show(self, name: str) -> None:
+        if name != self._name:
+            return
+        blocked = self.blockSignals(True)
+        self.setChecked(bool(self._store.values[name]))
         self.blockSignals(blocked)

@@ -5,12 +5,12 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from app.stores.settings import SettingsStore
 from app.widgets.common.buttons import plain_button
-from app.widgets.settings.fields import NumberField
+from app.widgets.settings.fields import ChoiceField, NumberField, SwitchField
 from app.widgets.settings.section import Section
 
 
 class RunningSection(Section):
-    """Models: folder, threads, context, idle time."""
+    """Models: folder, threads, context, idle time, and how they are computed."""
 
     def __init__(self, store: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,8 +42,43 @@ class RunningSection(Section):
             NumberField(store, "models.idle_timeout_s", scale=60.0),
             object_name="settings-idle",
         )
+        self._add_computing(store)
         store.changed.connect(self._show_folder)
         self._show_folder()
+
+    def _add_computing(self, store: SettingsStore) -> None:
+        backends = [
+            ("", self.tr("Automatic")),
+            ("llama.cpp", "llama.cpp"),
+            ("torch-cuda", self.tr("torch on the GPU")),
+            ("torch-cpu", self.tr("torch on the CPU")),
+        ]
+        self.add_row(
+            self.tr("Backend"),
+            self.tr("What computes. The models page says for each model why this one."),
+            ChoiceField(store, "models.backend", backends),
+            object_name="settings-backend",
+        )
+        ways = [
+            ("", self.tr("Where the text stays the same")),
+            ("ngram", self.tr("Always")),
+            ("off", self.tr("Never")),
+        ]
+        self.add_row(
+            self.tr("Guess ahead"),
+            self.tr("Guessed words are computed together and kept where they are right."),
+            ChoiceField(store, "models.speculation", ways),
+            object_name="settings-speculation",
+        )
+        self.add_row(
+            self.tr("Same text every time"),
+            self.tr(
+                "llama.cpp: the same seed gives the same text, whatever else is computed "
+                "(Q4_0, Q4_1 and Q8_0 files). Prompts are read more slowly."
+            ),
+            SwitchField(store, "models.exact"),
+            object_name="settings-exact",
+        )
 
     def _folder_buttons(self) -> QWidget:
         choose = plain_button(
