@@ -52,6 +52,8 @@ class ModelSettings:
     """A model without requests leaves memory after this time."""
     backend: str = ""
     """Empty: chosen by the plan."""
+    backend_for: Mapping[str, str] = field(default_factory=dict)
+    """Backend by a model's id, before `backend`: `[models.backend_for]` in the file."""
     speculation: str = ""
     """`off`, `ngram` (guess that the text repeats itself), or empty: where it cannot change the text."""
     draft_model: str = ""

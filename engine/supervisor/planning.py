@@ -42,7 +42,7 @@ def plan_model(
     model.ensure_usable()
     assert model.header is not None
     wishes = Wishes(
-        backend=settings.backend or None,
+        backend=settings.backend_for.get(model.id) or settings.backend or None,
         context=settings.context or None,
         num_sequences=settings.num_sequences,
         decode_threads=settings.threads or None,
@@ -80,7 +80,7 @@ def settings_after_death(
         died: it died, and nothing was answered since.
     """
     if died and last is not None and last.backend == "torch-cuda":
-        return dataclasses.replace(settings, backend="llama.cpp")
+        return dataclasses.replace(settings, backend="llama.cpp", backend_for={})
     return settings
 
 

@@ -51,3 +51,14 @@ def test_a_data_folder_holds_everything(tmp_path: Path, monkeypatch: pytest.Monk
     assert Paths.find(tmp_path).models == tmp_path / "models"
     monkeypatch.delenv("INGLENOOK_DATA_DIR")
     assert "inglenook" in str(Paths.find().data)
+
+
+def test_a_backend_for_one_model(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(
+        '[models]\nbackend = "llama.cpp"\n[models.backend_for]\n"a.b-Q4" = "torch-cpu"\n'
+    )
+    assert load(path, {}).models.backend_for == {"a.b-Q4": "torch-cpu"}
+    path.write_text("[models]\nbackend_for = 3\n")
+    with pytest.raises(SetupError):
+        load(path, {})

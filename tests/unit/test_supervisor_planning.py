@@ -110,3 +110,10 @@ def test_a_draft_model_is_smaller_and_its_memory_stays_free(tmp_path: Path) -> N
     assert plan_model(large, tight, ModelSettings(), parts=ALL).backend == "llama.cpp"
     with pytest.raises(OutOfMemory):
         plan_model(large, tight, ModelSettings(), draft=small, parts=ALL)
+
+
+def test_a_choice_for_one_model_goes_before_the_choice_for_all(qwen: LibraryModel) -> None:
+    settings = ModelSettings(backend="torch-cuda", backend_for={"qwen": "llama.cpp", "x": "y"})
+    plan = plan_model(qwen, WITH_GPU, settings, parts=ALL)
+    assert plan.backend == "llama.cpp"
+    assert plan.reasons[0].startswith("as chosen")
