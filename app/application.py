@@ -73,12 +73,13 @@ class Desktop(QObject):
         self.chat = ChatPage(self.chat_store, self.models_store, self.attachments)
         window = MainWindow(
             self.chat,
-            ModelsPage(self.models_store),
+            ModelsPage(self.models_store, self.settings),
             SettingsPage(self.settings, self.diagnostics, KeyboardMap.meanings),
         )
         window.closing.connect(self._save)
         window.close_asked.connect(self._on_close_asked)
         window.settings.restart_wanted.connect(self._restart_service)
+        window.models.restart_wanted.connect(self._restart_service)
         return window
 
     def _connect(self) -> None:

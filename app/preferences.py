@@ -21,7 +21,7 @@ from engine.errors import InvalidRequest, SetupError
 
 Language = Literal["system", "en", "zh_CN"]
 ThemeMode = Literal["system", "light", "dark"]
-Value = str | int | float
+Value = str | int | float | Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

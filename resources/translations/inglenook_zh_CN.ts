@@ -191,6 +191,33 @@
     </message>
 </context>
 <context>
+    <name>BackendChoice</name>
+    <message>
+        <source>Backend of this model</source>
+        <translation>此模型的后端</translation>
+    </message>
+    <message>
+        <source>What computes this model; the reasons above say why</source>
+        <translation>用什么来计算此模型；上面说明了原因</translation>
+    </message>
+    <message>
+        <source>Backend: automatic</source>
+        <translation>后端：自动</translation>
+    </message>
+    <message>
+        <source>Backend: llama.cpp</source>
+        <translation>后端：llama.cpp</translation>
+    </message>
+    <message>
+        <source>Backend: torch on the GPU</source>
+        <translation>后端：torch（GPU）</translation>
+    </message>
+    <message>
+        <source>Backend: torch on the CPU</source>
+        <translation>后端：torch（CPU）</translation>
+    </message>
+</context>
+<context>
     <name>ChatPage</name>
     <message>
         <source>Ask anything. The answer is computed on this machine, and nothing leaves it.</source>
@@ -847,6 +874,14 @@
     <message>
         <source>Undo</source>
         <translation>撤销</translation>
+    </message>
+    <message>
+        <source>The next start of the service loads {0} that way.</source>
+        <translation>服务下次启动时将以这种方式加载 {0}。</translation>
+    </message>
+    <message>
+        <source>Restart now</source>
+        <translation>立即重启</translation>
     </message>
 </context>
 <context>

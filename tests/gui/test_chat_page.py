@@ -60,7 +60,7 @@ class Desk:
         settings = SettingsStore(Paths.find(folder))
         self.window = MainWindow(
             self.page,
-            ModelsPage(self.models),
+            ModelsPage(self.models, settings),
             SettingsPage(settings, DiagnosticsStore(self.bridge, "0", {}), KeyboardMap.meanings),
         )
 

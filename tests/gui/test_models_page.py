@@ -3,6 +3,7 @@ from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QComboBox,
     QFileDialog,
     QLabel,
     QLineEdit,
@@ -11,11 +12,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.preferences import load
 from app.stores.models import ModelsStore
+from app.stores.settings import SettingsStore
 from app.theme import Theme
 from app.widgets.library.page import ModelsPage
 from engine.api.models import ModelList, Removed, StarterInfo
 from engine.errors import ServiceUnavailable
+from engine.paths import Paths
 from tests.helpers.fake_bridge import FakeBridge
 from tests.helpers.library_values import GIB, HARDWARE, PLAN, STARTER, details, info
 
@@ -49,8 +53,13 @@ def bridge(qapp) -> FakeBridge:
 
 
 @pytest.fixture
-def page(bridge, qtbot) -> ModelsPage:
-    page = ModelsPage(ModelsStore(bridge))
+def settings(tmp_path) -> SettingsStore:
+    return SettingsStore(Paths.find(tmp_path))
+
+
+@pytest.fixture
+def page(bridge, settings, qtbot) -> ModelsPage:
+    page = ModelsPage(ModelsStore(bridge), settings)
     qtbot.addWidget(page)
     page.resize(1144, 780)
     with qtbot.waitExposed(page):
@@ -293,6 +302,30 @@ def test_names_are_shown_as_they_are(page, bridge) -> None:
     for label in page.findChildren(QLabel):
         assert label.textFormat() is Qt.TextFormat.PlainText or "<" not in label.text()
     assert "<b>bold</b><img src=x>" in words(page)
+
+
+def test_a_backend_is_forced_for_one_model(page, bridge, settings, qtbot) -> None:
+    refresh(page, bridge)
+    page._store.select("beta")
+    bridge.run()
+    choice = page.findChild(QComboBox, "model-backend")
+    said = []
+    page.said.connect(lambda *what: said.append(what))
+    qtbot.keyClick(choice, Qt.Key.Key_Down)
+    assert settings.values["models.backend_for"] == {"beta": "llama.cpp"}
+    assert load(settings.paths.settings)["models.backend_for"] == {"beta": "llama.cpp"}
+    sentence, _, restart = said[-1]
+    assert "beta" in sentence
+    with qtbot.waitSignal(page.restart_wanted):
+        restart()
+    page._store.select("alpha")
+    bridge.run()
+    assert choice.currentData() == ""
+    page._store.select("beta")
+    bridge.run()
+    assert choice.currentData() == "llama.cpp"
+    qtbot.keyClick(choice, Qt.Key.Key_Up)
+    assert load(settings.paths.settings)["models.backend_for"] == {}
 
 
 # --- first run --------------------------------------------------------------------------------------

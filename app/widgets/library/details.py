@@ -12,11 +12,13 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWi
 from app.item_models.library import size_text, state_words, summary
 from app.stores.models import ModelsStore
 from app.stores.plan import read_plan
+from app.stores.settings import SettingsStore
 from app.theme import TEXT_WIDTH, UNIT
 from app.widgets.common.buttons import icon_button, plain_button, primary_button
 from app.widgets.common.error_box import ErrorBox
 from app.widgets.common.labels import figure_label, label
 from app.widgets.common.progress_line import ProgressLine
+from app.widgets.library.backend_choice import BackendChoice
 from app.widgets.library.facts import Facts
 from app.widgets.library.plan_view import PlanView
 from engine.api.models import ModelDetails, ModelInfo
@@ -28,12 +30,16 @@ class DetailsPane(QScrollArea):
     Signals:
         remove_wanted(): the user wants it off the list.
         said(str sentence): something worth a short notice happened.
+        backend_chosen(str model): it should be computed by another backend from the next start on.
     """
 
     remove_wanted = Signal()
     said = Signal(str)
+    backend_chosen = Signal(str)
 
-    def __init__(self, store: ModelsStore, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, store: ModelsStore, settings: SettingsStore, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._store = store
         self.setObjectName("ground")
@@ -47,6 +53,8 @@ class DetailsPane(QScrollArea):
         self._mend: Callable[[], None] = self._load
         self._progress = ProgressLine()
         self._plan = PlanView()
+        self._backend = BackendChoice(settings)
+        self._backend.chosen.connect(self.backend_chosen)
         self._facts = Facts(self.tr("In the file"))
         self._place = Facts(self.tr("Where it lies"))
         self._lay_out()
@@ -97,7 +105,9 @@ class DetailsPane(QScrollArea):
         inner.addWidget(self._state)
         inner.addWidget(self._progress)
         inner.addWidget(self._trouble)
-        for part in (self._plan, self._facts, self._place):
+        inner.addWidget(self._plan)
+        inner.addWidget(self._backend, alignment=Qt.AlignmentFlag.AlignLeft)
+        for part in (self._facts, self._place):
             inner.addWidget(part)
         inner.addStretch(1)
         page = QWidget()
@@ -124,6 +134,7 @@ class DetailsPane(QScrollArea):
         self._show_state(info)
         self._show_trouble(info)
         self._show_plan(info, details)
+        self._backend.show_model(info.id)
         self._facts.setVisible(details is not None and bool(details.architecture))
         if details is not None:
             self._facts.set_facts(self._file_facts(details))

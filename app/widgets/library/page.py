@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.stores.models import ModelsStore
+from app.stores.settings import SettingsStore
 from app.theme import TEXT_WIDTH, UNIT
 from app.widgets.common.empty_state import EmptyState
 from app.widgets.common.error_box import ErrorBox
@@ -32,13 +33,18 @@ class ModelsPage(TranslatedPage):
     Signals:
         said(str sentence, str action, object callback): for a short notice; with an action, pressing it
             calls `callback()`. Without, both are empty.
+        restart_wanted(): the service should be started again with the new settings.
     """
 
     said = Signal(str, str, object)
+    restart_wanted = Signal()
 
-    def __init__(self, store: ModelsStore, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, store: ModelsStore, settings: SettingsStore, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._store = store
+        self._settings = settings
         self.setAcceptDrops(True)
         self.rebuild()
         store.changed.connect(self._show)
@@ -59,7 +65,7 @@ class ModelsPage(TranslatedPage):
         self._loading = EmptyState("cube", self.tr("Looking through the models folder…"))
         self._offline = EmptyState("warning", self.tr("The models cannot be shown"))
         self._welcome = Welcome(self._store.starter)
-        self._details = DetailsPane(self._store)
+        self._details = DetailsPane(self._store, self._settings)
         self._none = EmptyState("cube", self.tr("Choose a model in the list."))
         for page in (self._loading, self._offline, self._welcome, self._details, self._none):
             self._stack.addWidget(page)
@@ -97,6 +103,7 @@ class ModelsPage(TranslatedPage):
         self._list.remove_wanted.connect(self._remove)
         self._details.remove_wanted.connect(self._remove)
         self._details.said.connect(self._say)
+        self._details.backend_chosen.connect(self._offer_restart)
         self._welcome.file_wanted.connect(self.choose_file)
         self._offline.acted.connect(self._store.refresh)
         self._trouble.acted.connect(self._store.refresh)
@@ -150,6 +157,11 @@ class ModelsPage(TranslatedPage):
     def _offer_undo(self, model: str) -> None:
         undo = partial(self._store.undo_remove, model)
         self.said.emit(self.tr("{0} was removed.").format(model), self.tr("Undo"), undo)
+
+    @Slot(str)
+    def _offer_restart(self, model: str) -> None:
+        words = self.tr("The next start of the service loads {0} that way.").format(model)
+        self.said.emit(words, self.tr("Restart now"), self.restart_wanted.emit)
 
     @Slot(str)
     def _say(self, sentence: str) -> None:
