@@ -119,6 +119,7 @@ class Desktop(QObject):
         self.settings.service_started()
         self.bridge.connect_to(url, key)
         self.models_store.notify()
+        self.models_store.refresh_details()  # a service with other settings plans otherwise
 
     @Slot()
     def _on_service_lost(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QMessageBox
 
 from app.application import Desktop, open_desktop
 from engine.paths import Paths
@@ -95,6 +95,40 @@ def click_in_box(words: str, boxes: list[str], before: Callable[[], None]) -> No
         next(b for b in box.buttons() if b.text().replace("&", "") == words).click()
 
     QTimer.singleShot(0, press)
+
+
+def test_a_forced_backend_answers_after_the_service_has_started_again(
+    desktop: Desktop, qtbot
+) -> None:
+    pytest.importorskip("torch")
+    models = desktop.window.models
+    desktop.models_store.select("tiny")
+    qtbot.waitUntil(lambda: desktop.models_store.details is not None, timeout=10000)
+    choice = models.findChild(QComboBox, "model-backend")
+    assert choice is not None
+    choice.setCurrentIndex(choice.findData("torch-cpu"))
+    choice.activated.emit(choice.currentIndex())
+    before = desktop.service.pid
+    models.restart_wanted.emit()
+    qtbot.waitUntil(lambda: desktop.service.pid not in (None, before), timeout=15000)
+
+    def shown() -> str:
+        label = models.findChild(QLabel, "plan-reasons")
+        return label.text() if label else ""
+
+    qtbot.waitUntil(lambda: "torch on the CPU, as chosen" in shown(), timeout=15000)
+    send(desktop, qtbot, "Hello", max_tokens=20)
+    qtbot.waitUntil(lambda: len(desktop.chat_store.messages()) == 2, timeout=5000)
+    qtbot.waitUntil(lambda: not desktop.chat_store.busy, timeout=30000)
+    assert desktop.chat_store.messages()[-1].state == "complete"
+    qtbot.waitUntil(
+        lambda: (info := desktop.models_store.get("tiny")) and info.backend == "torch-cpu",
+        timeout=5000,
+    )
+    send(desktop, qtbot, "Tell me a story", max_tokens=3500)
+    qtbot.waitUntil(lambda: len(desktop.chat_store.messages()[-1].content) > 20, timeout=20000)
+    desktop.chat_store.stop()
+    assert desktop.chat_store.messages()[-1].state == "stopped"
 
 
 def test_a_data_folder_that_cannot_be_used_is_said_and_tried_again(tmp_path: Path, qtbot) -> None:
