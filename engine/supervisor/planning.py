@@ -3,15 +3,18 @@
 import dataclasses
 import logging
 import os
+from collections.abc import Mapping, Sequence
 
 from engine.config import ModelSettings
 from engine.errors import ModelNotFound
 from engine.hardware.facts import facts_of
+from engine.hardware.gpu import Gpu
 from engine.hardware.parts import InstalledParts, installed_parts
 from engine.hardware.plan import Plan, Wishes, make_plan
 from engine.hardware.probe import Hardware
 from engine.hub.library import Library, LibraryModel
 from engine.ipc.messages import Load
+from engine.supervisor.eviction import Resident
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +24,7 @@ def plan_model(
     hardware: Hardware,
     settings: ModelSettings,
     *,
-    freed_bytes: int = 0,
+    idle: Sequence[Resident] = (),
     draft: LibraryModel | None = None,
     parts: InstalledParts | None = None,
 ) -> Plan:
@@ -31,7 +34,7 @@ def plan_model(
         model: of the library.
         hardware: as it is now.
         settings: what the user chose; 0 and "" leave a choice to the plan.
-        freed_bytes: memory that idle models would give back.
+        idle: models that would leave to make room.
         draft: a model that is loaded beside it; its memory is left free.
         parts: what is installed; default: looked up now.
 
@@ -49,24 +52,41 @@ def plan_model(
         prefill_threads=settings.threads or None,
     )
     parts = installed_parts() if parts is None else parts
-    hardware = _with_freed(hardware, freed_bytes)
+    hardware = _without_idle(hardware, idle)
     if draft is not None and draft.header is not None:
         beside = make_plan(hardware, facts_of(draft.header, draft.size_bytes), parts, wishes)
         hardware = _without(hardware, beside)
     return make_plan(hardware, facts_of(model.header, model.size_bytes), parts, wishes)
 
 
+def shortfall(plan: Plan, hardware: Hardware) -> tuple[int, str]:
+    """Bytes that are needed beyond what is free now, and on which GPU (empty: of main memory)."""
+    if plan.gpu is None:
+        return plan.needed.total - hardware.memory.free, ""
+    free = next((g.vram_free for g in hardware.gpus if g.uuid == plan.gpu.uuid), 0)
+    return plan.needed.total - free, plan.gpu.uuid
+
+
 def _without(hardware: Hardware, other: Plan) -> Hardware:
     """The machine as the other model leaves it."""
     if other.gpu is None:
         return _with_freed(hardware, -other.needed.total)
-    gpus = tuple(
-        dataclasses.replace(gpu, vram_free=max(0, gpu.vram_free - other.needed.total))
-        if gpu.uuid == other.gpu.uuid
-        else gpu
-        for gpu in hardware.gpus
+    taken = {other.gpu.uuid: -other.needed.total}
+    return dataclasses.replace(hardware, gpus=_with_vram(hardware.gpus, taken))
+
+
+def _without_idle(hardware: Hardware, idle: Sequence[Resident]) -> Hardware:
+    """The machine as it is when they have left."""
+    freed = {gpu.uuid: sum(r.held(gpu.uuid) for r in idle) for gpu in hardware.gpus}
+    hardware = dataclasses.replace(hardware, gpus=_with_vram(hardware.gpus, freed))
+    return _with_freed(hardware, sum(r.held("") for r in idle))
+
+
+def _with_vram(gpus: Sequence[Gpu], freed: Mapping[str, int]) -> tuple[Gpu, ...]:
+    return tuple(
+        dataclasses.replace(gpu, vram_free=max(0, gpu.vram_free + freed.get(gpu.uuid, 0)))
+        for gpu in gpus
     )
-    return dataclasses.replace(hardware, gpus=gpus)
 
 
 def settings_after_death(

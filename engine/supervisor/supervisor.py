@@ -8,7 +8,6 @@ The library is looked at and changed beside the event loop, by one call at a tim
 import asyncio
 import logging
 import os
-import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -34,61 +33,23 @@ from engine.hardware.probe import Hardware
 from engine.hardware.report import as_json, plan_as_json
 from engine.hub.library import Library, LibraryModel
 from engine.hub.removal import Removal
-from engine.ipc.messages import Load, LoadProgress, ToSupervisor
+from engine.ipc.messages import Load
 from engine.supervisor.answer import Answer, AnswerRequest, Changes, ModelStatus, describe
 from engine.supervisor.eviction import Resident, choose_victims
-from engine.supervisor.host import Launch, ModelHost
+from engine.supervisor.host import Launch
+from engine.supervisor.library_host import LibraryHost
 from engine.supervisor.planning import (
     draft_of,
     load_message,
     plan_model,
     settings_after_death,
+    shortfall,
 )
 from engine.supervisor.process import Worker, WorkerProcess
 from engine.supervisor.running import RunningAnswer
 from engine.supervisor.starter import StarterFetch
-from engine.types import ModelState
 
 logger = logging.getLogger(__name__)
-
-
-class Host(ModelHost):
-    """A ModelHost that says when its status changes."""
-
-    def __init__(
-        self, entry: LibraryModel, launch: Launch, on_idle: Callable[[], None], changes: Changes
-    ) -> None:
-        super().__init__(entry.id, launch, on_idle)
-        self.path = entry.path
-        """The model's identity; `model`, its id, may change with the library."""
-        self.plan: Plan | None = None
-        """Of the latest load."""
-        self.loaded_since: float | None = None
-        self._changes = changes
-
-    @property
-    def num_running(self) -> int:
-        """Open answers."""
-        return len(self._answers)
-
-    def submit(self, answer: RunningAnswer) -> None:
-        """See ModelHost."""
-        super().submit(answer)
-        self._changes.note()
-
-    def _set_state(self, state: ModelState) -> None:
-        super()._set_state(state)
-        self.loaded_since = time.time() if state == "ready" else None
-        self._changes.note()
-
-    def _on_message(self, message: ToSupervisor) -> None:
-        super()._on_message(message)
-        if isinstance(message, LoadProgress):
-            self._changes.note()
-
-    def _after_answer(self) -> None:
-        super()._after_answer()
-        self._changes.note()
 
 
 class Supervisor:
@@ -120,7 +81,7 @@ class Supervisor:
         self._default_model = default_model
         self._start = start
         self._load_overrides = dict(load_overrides or {})
-        self._hosts: dict[str, Host] = {}
+        self._hosts: dict[str, LibraryHost] = {}
         self._load_turn = asyncio.Lock()
         self._library_turn = asyncio.Lock()
         self._became_idle = asyncio.Condition(self._load_turn)
@@ -224,8 +185,8 @@ class Supervisor:
     async def plan(self, model: str) -> dict[str, object]:
         """See Engine."""
         entry, hardware = await self._find(model), await asyncio.to_thread(self._probe)
-        freed = self._idle_bytes(entry.path)
-        return plan_as_json(plan_model(entry, hardware, self._settings, freed_bytes=freed))
+        plan = plan_model(entry, hardware, self._settings, idle=self._idle(entry.path))
+        return plan_as_json(plan)
 
     async def starter(self) -> StarterInfo:
         """See Engine."""
@@ -284,11 +245,11 @@ class Supervisor:
             param="model",
         )
 
-    def _host_of(self, entry: LibraryModel) -> Host | None:
+    def _host_of(self, entry: LibraryModel) -> LibraryHost | None:
         host = self._hosts.get(entry.id)
         return host if host and host.path == entry.path else None
 
-    def _host(self, entry: LibraryModel) -> Host:
+    def _host(self, entry: LibraryModel) -> LibraryHost:
         if host := self._host_of(entry):
             return host
         launch = Launch(
@@ -297,11 +258,11 @@ class Supervisor:
             load_turn=self._load_turn,
             idle_timeout_s=self._settings.idle_timeout_s,
         )
-        new = Host(entry, launch, self._on_idle, self._changes)
+        new = LibraryHost(entry, launch, self._on_idle, self._changes)
         self._put(new)
         return new
 
-    def _put(self, host: Host) -> None:
+    def _put(self, host: LibraryHost) -> None:
         if old := self._hosts.get(host.model):  # of a file that is gone, whose id is free again
             aio.spawn(old.stop(), name=f"stop of {old.model}")
         self._hosts[host.model] = host
@@ -346,7 +307,7 @@ class Supervisor:
 
     # --- loading -------------------------------------------------------------------------------
 
-    async def _prepare(self, host: Host) -> Load:
+    async def _prepare(self, host: LibraryHost) -> Load:
         entry = await self._find(host.model)
         settings = settings_after_death(self._settings, host.plan, died=host.has_died)
         draft = await asyncio.to_thread(draft_of, self._library, entry, settings)
@@ -363,8 +324,8 @@ class Supervisor:
         while True:
             hardware = await asyncio.to_thread(self._probe)
             try:
-                freed = self._idle_bytes(entry.path)
-                plan = plan_model(entry, hardware, settings, freed_bytes=freed, draft=draft)
+                idle = self._idle(entry.path)
+                plan = plan_model(entry, hardware, settings, idle=idle, draft=draft)
             except OutOfMemory:
                 others = [h for h in self._hosts.values() if h.path != entry.path]
                 if not any(h.busy and h.pid for h in others):  # without a worker it holds nothing
@@ -372,8 +333,8 @@ class Supervisor:
                 # Lets go of the load turn: where a busy model's worker dies, the next one needs it.
                 await self._became_idle.wait()
                 continue
-            missing = plan.needed.total - hardware.memory.free if plan.gpu is None else 0
-            for victim in choose_victims(missing, self._idle(entry.path)) or []:
+            missing, gpu = shortfall(plan, hardware)
+            for victim in choose_victims(missing, self._idle(entry.path), gpu) or []:
                 host = self._hosts.get(victim)
                 if host is None or host.busy:
                     break  # an answer came for it meanwhile: plan anew
@@ -391,10 +352,7 @@ class Supervisor:
 
     def _idle(self, other_than: Path) -> list[Resident]:
         return [
-            Resident(host.model, host.resident_bytes, host.idle_since)
+            host.resident
             for host in self._hosts.values()
             if host.state == "ready" and not host.busy and host.path != other_than
         ]
-
-    def _idle_bytes(self, other_than: Path) -> int:
-        return sum(resident.resident_bytes for resident in self._idle(other_than))

@@ -12,11 +12,13 @@ from engine.hardware.gpu import Gpu
 from engine.hardware.parts import InstalledParts, installed_parts
 from engine.hardware.probe import Hardware, Memory
 from engine.hub.library import Library, LibraryModel
+from engine.supervisor.eviction import Resident, choose_victims
 from engine.supervisor.planning import (
     draft_of,
     load_message,
     plan_model,
     settings_after_death,
+    shortfall,
 )
 from tests.helpers.synthetic_model import write_model
 from tests.helpers.tiny_gguf import tiny_split
@@ -62,7 +64,10 @@ def test_memory_of_idle_models_counts(qwen: LibraryModel) -> None:
     full = replace(BARE, memory=Memory(16 * GIB, GIB // 4, limit=8 * GIB, used_of_limit=8 * GIB))
     with pytest.raises(OutOfMemory):
         plan_model(qwen, full, TORCH_CPU, parts=ALL)
-    assert plan_model(qwen, full, TORCH_CPU, parts=ALL, freed_bytes=GIB).backend == "torch-cpu"
+    assert (
+        plan_model(qwen, full, TORCH_CPU, parts=ALL, idle=[Resident("x", GIB, 0.0)]).backend
+        == "torch-cpu"
+    )
 
 
 def test_what_is_installed_is_looked_up(qwen: LibraryModel) -> None:
@@ -117,3 +122,20 @@ def test_a_choice_for_one_model_goes_before_the_choice_for_all(qwen: LibraryMode
     plan = plan_model(qwen, WITH_GPU, settings, parts=ALL)
     assert plan.backend == "llama.cpp"
     assert plan.reasons[0].startswith("as chosen")
+
+
+def test_an_idle_model_on_the_gpu_makes_room_there_and_nobody_else_leaves(
+    qwen: LibraryModel,
+) -> None:
+    need = plan_model(qwen, WITH_GPU, ModelSettings(), parts=ALL).needed.total
+    full = replace(WITH_GPU, gpus=(replace(CARD, vram_free=need // 2),))
+    assert plan_model(qwen, full, ModelSettings(), parts=ALL).backend == "llama.cpp"
+    on_cpu = Resident("longest idle", 8 * GIB, 1.0)
+    elsewhere = Resident("other card", GIB, 2.0, "GPU-1", 20 * GIB)
+    here = Resident("this card", GIB, 3.0, "GPU-0", need)
+    plan = plan_model(qwen, full, ModelSettings(), idle=[on_cpu, elsewhere, here], parts=ALL)
+    assert plan.backend == "torch-cuda"
+    missing, gpu = shortfall(plan, full)
+    assert (missing, gpu) == (need - need // 2, "GPU-0")
+    assert choose_victims(missing, [on_cpu, elsewhere, here], gpu) == ["this card"]
+    assert choose_victims(missing, [on_cpu, elsewhere], gpu) is None
