@@ -113,6 +113,8 @@ class Loaded(Message, frozen=True):
     description: str
     load_seconds: float
     resident_bytes: int
+    notes: list[str] = []
+    """What was wished and could not be had, as half sentences beside the plan's reasons."""
 
 
 class Failed(Message, frozen=True):

@@ -298,7 +298,7 @@ class Supervisor:
             progress=host.progress if host else None,
             resident_bytes=host.resident_bytes if loaded and host else None,
             backend=plan.backend if plan and loaded else None,
-            reasons=plan.reasons if plan and loaded else (),
+            reasons=(*plan.reasons, *loaded.notes) if plan and loaded else (),
             problem=str(problem) if problem else entry.problem,
             num_running=host.num_running if host else 0,
             loaded_since=host.loaded_since if host else None,

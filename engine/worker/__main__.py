@@ -35,11 +35,12 @@ def main() -> int:
     inbox.start_reader()
     load = inbox.first_load()
     started = time.monotonic()
+    notes: list[str] = []
     try:
         request = _request(load)
         opened = _open(load, request, channel)
         template, notice = _template(opened.tokenizer, load.chat_template)
-        speculation = make_speculation(load, opened, request)
+        speculation = make_speculation(load, opened, request, notes)
     except EngineError as error:
         logger.warning("load failed: %s", error)
         channel.send(Failed("", error.to_wire()))
@@ -54,6 +55,7 @@ def main() -> int:
             description=opened.description,
             load_seconds=time.monotonic() - started,
             resident_bytes=psutil.Process().memory_info().rss,
+            notes=notes,
         )
     )
     Loop(opened.backend, channel, inbox, speculation).run()

@@ -1,12 +1,13 @@
 """Which drafts a worker makes: the settings against what the loaded model's backend promises."""
 
 import dataclasses
-import logging
 import os
+from pathlib import Path
 from typing import Final
 
 from engine.backends.registry import OpenedModel, OpenRequest, open_model
 from engine.errors import EngineError, InvalidRequest
+from engine.formats.filenames import printable
 from engine.ipc.messages import Load
 from engine.speculative.controller import MeasuringController
 from engine.speculative.draft_model import DraftModelProposer, vocabulary_problem
@@ -14,18 +15,19 @@ from engine.speculative.ngram import NgramProposer
 from engine.speculative.proposer import InTurn, Proposer
 from engine.speculative.speculation import Speculation
 
-logger = logging.getLogger(__name__)
-
 CHOICES: Final = ("", "off", "ngram")
 
 
-def make_speculation(load: Load, opened: OpenedModel, request: OpenRequest) -> Speculation | None:
+def make_speculation(
+    load: Load, opened: OpenedModel, request: OpenRequest, notes: list[str]
+) -> Speculation | None:
     """Drafts as set; the setting "" drafts where that cannot change the text.
 
     Args:
         load: the settings.
         opened: the model that verifies.
         request: how it was opened; a draft model is opened alike.
+        notes: where it is added why a draft model is left out, for the user.
 
     Raises:
         InvalidRequest: no such setting.
@@ -40,24 +42,25 @@ def make_speculation(load: Load, opened: OpenedModel, request: OpenRequest) -> S
     if load.speculation == "off" or (load.speculation == "" and not caps.is_exact):
         return None
     proposer: Proposer = NgramProposer()
-    if load.draft_path and (drafting := _draft_model(load, opened, request)):
+    if load.draft_path and (drafting := _draft_model(load, opened, request, notes)):
         proposer = InTurn(proposer, drafting)
     return Speculation(proposer, MeasuringController(), caps.n_vocab)
 
 
 def _draft_model(
-    load: Load, opened: OpenedModel, request: OpenRequest
+    load: Load, opened: OpenedModel, request: OpenRequest, notes: list[str]
 ) -> DraftModelProposer | None:
-    """The draft model; None, with the reason in the log, where it cannot be had: it may never cost an answer."""
+    """The draft model, or None and a note: it may never cost an answer."""
+    name = printable(Path(os.fsdecode(load.draft_path)).stem)
     smaller = dataclasses.replace(request, path=load.draft_path, exact=False)
     try:
         draft = open_model(load.backend, smaller, _ignore)
     except EngineError as error:
-        logger.warning("no draft model: %s", error)
+        notes.append(f"{name} cannot guess ahead: {error.message}")
         return None
     if problem := vocabulary_problem(opened.tokenizer, draft.tokenizer):
-        names = os.fsdecode(load.draft_path), os.fsdecode(load.path)
-        logger.warning("no draft model: %s cannot guess for %s: %s", *names, problem)
+        target = printable(Path(os.fsdecode(load.path)).stem)
+        notes.append(f"{name} cannot guess ahead for {target}: {problem}")
         draft.backend.close()
         return None
     return DraftModelProposer(draft.backend)

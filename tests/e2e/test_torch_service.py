@@ -197,20 +197,30 @@ def test_a_file_that_our_decoder_does_not_compute_is_refused_with_the_reason(
         assert "yarn" in reply.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("draft", ["small", "gone"])
+@pytest.mark.parametrize(
+    ("draft", "why_not"),
+    [("small", ""), ("gone", ""), ("foreign", "foreign cannot guess ahead for m: its texts")],
+)
 def test_a_draft_model_guesses_and_changes_nothing(
-    service: ServiceProcess, model: Path, tmp_path: Path, draft: str
+    service: ServiceProcess, model: Path, tmp_path: Path, draft: str, why_not: str
 ) -> None:
-    small = write_model(tmp_path / "small.gguf", "llama", layers=1, quantization="Q8_0", n_ctx=2048)
+    """C20: one with another vocabulary is left out, and both models are named."""
+    small = write_model(tmp_path / "small.gguf", "llama", layers=1, quantization="Q8_0")
+    foreign = write_model(
+        tmp_path / "foreign.gguf",
+        "llama",
+        layers=1,
+        quantization="Q8_0",
+        tokenizer={"tokenizer.ggml.eos_token_id": 256},
+    )
+    fixed = ("--backend", "torch-cpu", "--threads", "1", "--context", "2048")
     os.environ["INGLENOOK_MODELS_DRAFT_MODEL"] = draft
     try:
-        with ServiceProcess(
-            model,
-            small,
-            arguments=("--backend", "torch-cpu", "--threads", "1", "--context", "2048"),
-        ) as drafting:
+        with ServiceProcess(model, small, foreign, arguments=fixed) as drafting:
             assert ask(drafting) == ask(service)
-            log = drafting.log()
-        assert ("no draft model" in log) == (draft == "gone")
+            listed = httpx2.get(f"{drafting.base_url}/api/models").json()["models"]
     finally:
         del os.environ["INGLENOOK_MODELS_DRAFT_MODEL"]
+    (reasons,) = (entry["reasons"] for entry in listed if entry["id"] == "m")
+    assert ("cannot guess ahead" in " ".join(reasons)) == bool(why_not)
+    assert any(why_not in reason for reason in reasons)

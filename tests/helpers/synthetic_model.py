@@ -72,6 +72,7 @@ def write_model(
     seed: int = 0,
     n_ctx: int = 512,
     chat_template: str | None = CHATML,
+    tokenizer: Mapping[str, object] | None = None,
     **overrides: object,
 ) -> Path:
     """Write a model of `Shape(**overrides)`; the same bytes for the same arguments.
@@ -90,6 +91,7 @@ def write_model(
         tensors.append(Tensor(name, ne, number, len(raw)))
         data += raw + bytes(-len(raw) % _ALIGNMENT)
     metadata = _metadata(architecture, shape, n_ctx) | byte_vocabulary(chat_template)
+    metadata |= tokenizer or {}
     metadata["general.file_type"] = kinds.file_type
     header = gguf_bytes(metadata, tensors, with_data=False)
     path.write_bytes(header + bytes(-len(header) % _ALIGNMENT) + data)
