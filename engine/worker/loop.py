@@ -94,6 +94,8 @@ class Loop:
         deltas: list[Delta] = []
         for event in events:
             sequence = event.sequence
+            if sequence not in self._emitters:
+                continue  # another choice of its request has failed in this very step
             match event:
                 case SampledTokens():
                     deltas += self._push(sequence, event.sampled)
