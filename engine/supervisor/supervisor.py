@@ -322,11 +322,14 @@ class Supervisor:
     ) -> Plan:
         """Plan with the memory that idle models would free; unload as many of them as that takes."""
         while True:
+            before = self._workers()
             hardware = await asyncio.to_thread(self._probe)
             try:
                 idle = self._idle(entry.path)
                 plan = plan_model(entry, hardware, settings, idle=idle, draft=draft)
             except OutOfMemory:
+                if before != self._workers():
+                    continue  # one came or went while the machine was looked at
                 others = [h for h in self._hosts.values() if h.path != entry.path]
                 if not any(h.busy and h.pid for h in others):  # without a worker it holds nothing
                     raise
@@ -342,6 +345,9 @@ class Supervisor:
                 await host.stop()
             else:
                 return plan
+
+    def _workers(self) -> set[int | None]:
+        return {host.pid for host in self._hosts.values()}
 
     def _on_idle(self) -> None:
         aio.spawn(self._tell_idle(), name="news of free memory")
