@@ -43,13 +43,9 @@ class AttachmentsStore(QObject):
 
     def add(self, name: str, text: str) -> bool:
         """Attach a text; false (with `failed`) when it cannot be saved."""
-        try:
-            self._history.attach(self._chat.ensure_conversation().id, name, text)
-        except EngineError as error:
-            self.failed.emit(str(error))
-            return False
-        self.changed.emit()
-        return True
+        return self._try(
+            lambda: self._history.attach(self._chat.ensure_conversation().id, name, text)
+        )
 
     def add_files(self, paths: Iterable[str]) -> None:
         """Attach text files; each that is none is named in `failed`."""
@@ -59,18 +55,25 @@ class AttachmentsStore(QObject):
             except NotText as error:
                 self.failed.emit(self._words(path.name, error))
 
-    def remove(self, attachment: Attachment) -> Callable[[], None]:
-        """Take one away; the function returned brings it back."""
+    def remove(self, attachment: Attachment) -> Callable[[], None] | None:
+        """Take one away; the function returned brings it back. None (with `failed`): it is still there."""
         conversation, text = self._chat.conversation, self.text(attachment)
-        self._history.detach(attachment.id)
-        self.changed.emit()
+        if conversation is None or not self._try(lambda: self._history.detach(attachment.id)):
+            return None
 
         def undo() -> None:
-            if conversation is not None:
-                self._history.attach(conversation.id, attachment.name, text)
-                self.changed.emit()
+            self._try(lambda: self._history.attach(conversation.id, attachment.name, text))
 
         return undo
+
+    def _try(self, change: Callable[[], object]) -> bool:
+        try:
+            change()
+        except EngineError as error:
+            self.failed.emit(str(error))
+            return False
+        self.changed.emit()
+        return True
 
     def _words(self, name: str, error: NotText) -> str:
         sentences = {

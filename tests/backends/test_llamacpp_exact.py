@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.backends.base import SeqId
+from engine.backends.base import MOST_DRAFTED, SeqId
 from engine.backends.llamacpp.backend import EXACT_ROWS, LlamaBackend
 from engine.backends.llamacpp.opener import EXACT_TYPES, open_llamacpp
 from engine.speculative.controller import FixedLength
+from engine.speculative.draft_model import DraftModelProposer
 from engine.speculative.ngram import NgramProposer
 from engine.types import SamplingParams
 from tests.backends.conformance import BackendConformance, feed
@@ -94,18 +95,21 @@ def test_rows_of_a_long_text_do_not_depend_on_their_batch(
 def test_speculation_changes_nothing(tmp_path: Path, params: SamplingParams) -> None:
     backend = open_exact(model(tmp_path, "Q4_0"))
     answers = Runner(backend).run(sequence("a", PROMPT, params))
-    for length in (1, 2, 4, 15):
+    draft = open_exact(write_model(tmp_path / "draft.gguf", "llama", layers=1, seed=9))
+    for length in range(1, MOST_DRAFTED + 1):
         for kind, proposer in {
             "right": Oracle(answers),
             "wrong": Oracle(answers, wrong_every=1),
             "third wrong": Oracle(answers, wrong_every=3),
             "random": Random(backend.caps.n_vocab),
             "ngram": NgramProposer(),
+            "model": DraftModelProposer(draft),
         }.items():
             for seq in range(3):
                 backend.seq_clear(SeqId(seq))
             runner = Runner(backend, proposer, FixedLength(length))
             assert runner.run(sequence("a", PROMPT, params)) == answers, (kind, length)
+    draft.close()
     backend.close()
 
 

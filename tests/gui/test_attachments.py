@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QPlainTextEdit
 
 from app.widgets.chat.attachment_view import SHOWN_CHARACTERS, AttachmentView
 from app.widgets.chat.user_message import UserMessage
+from engine.errors import SetupError
 from tests.gui.test_chat_page import Desk, desk, dressed, finish, type_and_send
 
 pytestmark = pytest.mark.gui
@@ -167,3 +168,24 @@ def test_editing_keeps_removes_and_adds_attachments(desk: Desk, qtbot) -> None:
     assert [desk.attachments.text(a) for a in desk.store.messages()[0].attachments] == [
         "new " * 4000
     ]
+
+
+def test_a_full_disk_is_said_and_nothing_changes(desk: Desk, qtbot, monkeypatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise SetupError("The disk is full.")
+
+    said: list[str] = []
+    desk.page.said.connect(said.append)
+    paste(desk.page.composer.editor, LONG)
+    with monkeypatch.context() as disk:
+        disk.setattr(desk.history, "attach", full)
+        disk.setattr(desk.history, "detach", full)
+        paste(desk.page.composer.editor, LONG)
+        button(desk.page.composer, "detach").click()
+    assert said == ["The disk is full."] * 2
+    assert names(desk) == ["Pasted text"]
+    button(desk.page.composer, "detach").click()
+    with monkeypatch.context() as disk:
+        disk.setattr(desk.history, "attach", full)
+        button(desk.window.toast, "toast_action").click()
+    assert said[2:] == ["The disk is full."]

@@ -49,7 +49,7 @@ def proposers(answers):
 
 
 @pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS)
-@pytest.mark.parametrize("length", [1, 2, 4, 15])
+@pytest.mark.parametrize("length", range(1, MOST_DRAFTED + 1))
 @pytest.mark.parametrize(
     "kind", ["right", "wrong", "third wrong", "random", "ngram", "model", "forgetful model"]
 )

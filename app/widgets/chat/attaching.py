@@ -90,4 +90,5 @@ class Attaching(QObject):
     @Slot(object)
     def _remove(self, attachment: Attachment) -> None:
         undo = self._store.remove(attachment)
-        self.undo_offered.emit(self.tr("{0} was removed.").format(attachment.name), undo)
+        if undo is not None:
+            self.undo_offered.emit(self.tr("{0} was removed.").format(attachment.name), undo)
