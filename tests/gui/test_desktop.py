@@ -27,7 +27,6 @@ def desktop(tmp_path: Path, qtbot) -> Iterator[Desktop]:
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     desktop = Desktop(app, Paths.find(tmp_path))
-    desktop.chat_store.set_defaults({"ignore_eos": True})  # the model's noise may hold an end token
     desktop.start()
     qtbot.waitUntil(lambda: bool(desktop.models_store.models), timeout=15000)
     yield desktop
@@ -36,6 +35,8 @@ def desktop(tmp_path: Path, qtbot) -> Iterator[Desktop]:
 
 
 def send(desktop: Desktop, qtbot, text: str, *, max_tokens: int) -> None:
+    # The model's noise may hold an end token. Set at each message: a change of settings sets the defaults anew.
+    desktop.chat_store.set_defaults({"ignore_eos": True})
     desktop.chat.parameters.max_tokens.setValue(max_tokens)
     qtbot.keyClicks(desktop.chat.composer.editor, text)
     qtbot.keyClick(desktop.chat.composer.editor, Qt.Key.Key_Return)
