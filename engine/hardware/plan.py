@@ -51,6 +51,8 @@ class Plan:
     num_sequences: int
     decode_threads: int
     prefill_threads: int
+    follows_load: bool
+    """The threads are the most; fewer compute while other programs want the cores."""
     needed: MemoryNeed
     """Of main memory, or of GPU memory when `gpu` is set."""
     gpu: Gpu | None
@@ -74,21 +76,24 @@ def make_plan(hardware: Hardware, facts: ModelFacts, parts: InstalledParts, wish
     wanted = wishes.context or min(facts.n_ctx_train or LEAST_CONTEXT, DEFAULT_CONTEXT)
     sequences = wishes.num_sequences or DEFAULT_SEQUENCES
     placement, why = _place(hardware, facts, parts, wishes, (wanted, sequences))
-    default_threads = max(1, cpu.usable_cores - 1)
+    chosen = bool(wishes.decode_threads or wishes.prefill_threads)
+    follows_load = placement.backend == "llama.cpp" and not chosen
+    # one busy core elsewhere makes a full-width step collapse: who cannot follow the load leaves one core
+    default_threads = max(1, cpu.usable_cores - (not follows_load))
     decode = wishes.decode_threads or default_threads
     prefill = wishes.prefill_threads or default_threads
-    chosen = bool(wishes.decode_threads or wishes.prefill_threads)
     return Plan(
         backend=placement.backend,
         context=placement.context,
         num_sequences=sequences,
         decode_threads=decode,
         prefill_threads=prefill,
+        follows_load=follows_load,
         needed=placement.needed,
         gpu=placement.gpu,
         reasons=(
-            *backend_reasons(cpu, placement, why, decode),
-            *thread_reasons(cpu, max(decode, prefill), chosen=chosen),
+            *backend_reasons(cpu, placement, why, decode, at_most=follows_load),
+            *thread_reasons(cpu, max(decode, prefill), chosen=chosen, at_most=follows_load),
             *context_reasons(facts, placement, wanted),
         ),
     )

@@ -6,7 +6,9 @@ from engine.hardware.placement import Placement
 from engine.hardware.units import gigabytes
 
 
-def backend_reasons(cpu: Cpu, placement: Placement, why: str, threads: int) -> list[str]:
+def backend_reasons(
+    cpu: Cpu, placement: Placement, why: str, threads: int, *, at_most: bool
+) -> list[str]:
     """Which backend, and why.
 
     Args:
@@ -14,6 +16,7 @@ def backend_reasons(cpu: Cpu, placement: Placement, why: str, threads: int) -> l
         placement: what was chosen.
         why: it is on no GPU; what is said of a GPU needs no more.
         threads: that decode.
+        at_most: fewer while other programs want the cores.
     """
     if placement.gpu is not None:
         size = round(placement.gpu.vram_total / 2**30)
@@ -22,19 +25,21 @@ def backend_reasons(cpu: Cpu, placement: Placement, why: str, threads: int) -> l
         choice = f"torch on the CPU, {why}: exact, and slower than llama.cpp"
     else:
         mark = ";" if ": " in why else ":"
-        choice = f"{why}{mark} llama.cpp on {threads} of {_counted(cpu.physical_cores, 'core')}"
+        cores = f"{threads} of {_counted(cpu.physical_cores, 'core')}"
+        choice = f"{why}{mark} llama.cpp on {'up to ' if at_most and threads > 1 else ''}{cores}"
     return [choice, cpu.handicap] if cpu.handicap else [choice]
 
 
-def thread_reasons(cpu: Cpu, threads: int, *, chosen: bool) -> list[str]:
+def thread_reasons(cpu: Cpu, threads: int, *, chosen: bool, at_most: bool) -> list[str]:
     """Why not all cores compute.
 
     Args:
         cpu: the processor.
         threads: the larger of both numbers of threads.
         chosen: the user set it.
+        at_most: fewer while other programs want the cores.
     """
-    text = _counted(threads, "thread")
+    text = ("up to " if at_most and threads > 1 else "") + _counted(threads, "thread")
     if chosen and threads > cpu.usable_cores:
         return [
             f"{text}, as chosen, on {_counted(cpu.usable_cores, 'usable core')}: expect it slow"

@@ -66,6 +66,8 @@ class Load(Message, frozen=True):
     """UUID of the GPU that was planned with; empty: none."""
     options: dict[str, Any] = {}
     """For tests of the fake backend only."""
+    follow_load: bool = False
+    """The threads are the most that may be used; how many are, follows the load of the machine."""
 
 
 class Generate(Message, frozen=True):
@@ -84,6 +86,14 @@ class Generate(Message, frozen=True):
     """Tokens each choice already has (crash continuation): read again, not sent again."""
     finished: list[int] = []
     """Choices that ended before the crash and are not computed again."""
+    schema: str = ""
+    """JSON schema, as JSON, that the answer must match; empty: none."""
+    reads_only: bool = False
+    """Only read the prompt, as far as it cannot change when more is typed, so that the next request finds it."""
+    priority: int = 0
+    """Lower goes first: 0 somebody waits for it, 1 it may wait, 2 nobody asked for it yet."""
+    cache_key: str = ""
+    """Whose the prompt is: what is kept of it on disk is deleted by this name. Empty: nobody's."""
 
 
 class Abort(Message, frozen=True):

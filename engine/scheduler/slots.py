@@ -50,27 +50,34 @@ class Slots:
         """Slots without a running answer, least recently used first."""
         return sorted((s for s in self.all if not s.busy), key=lambda s: s.last_used)
 
-    def acquire(self, tokens: list[int], held: dict[SeqId, list[int]]) -> tuple[Slot, int] | None:
+    def best(self, tokens: list[int], held: dict[SeqId, list[int]]) -> int:
+        """Most tokens of a prefix that any slot holds now. Arguments as of `acquire`."""
+        return max(self._lengths(tokens, held).values())
+
+    def _lengths(self, tokens: list[int], held: dict[SeqId, list[int]]) -> dict[SeqId, int]:
+        return {
+            slot.seq: common_prefix(held.get(slot.seq, []) if slot.busy else slot.tokens, tokens)
+            for slot in self.all
+        }
+
+    def acquire(
+        self, tokens: list[int], held: dict[SeqId, list[int]], *, needs_logits: bool = True
+    ) -> tuple[SeqId, int] | None:
         """Give a slot to a sequence with as much of its prefix as can be had.
 
         Args:
             tokens: of the sequence that starts.
             held: of every busy slot, the tokens that are computed there.
+            needs_logits: its last row must be computed, so that at most all tokens but one are reused.
 
         Returns:
-            The slot and how many tokens it already holds (at most all but one: the last row must be
-            computed for its logits); None when all slots are busy.
+            The slot and how many tokens it already holds; None when all slots are busy.
         """
         idle = self.idle
         if not idle:
             return None
-        limit = len(tokens) - 1
-        lengths = {
-            slot.seq: min(
-                limit, common_prefix(held[slot.seq] if slot.busy else slot.tokens, tokens)
-            )
-            for slot in self.all
-        }
+        limit = len(tokens) - needs_logits
+        lengths = {seq: min(limit, n) for seq, n in self._lengths(tokens, held).items()}
         source = max(self.all, key=lambda slot: (lengths[slot.seq], not slot.busy))
         wanted = lengths[source.seq]
         # Continue in place when nothing of value is lost by it, otherwise keep the other conversation.
@@ -79,13 +86,13 @@ class Slots:
         cheap = lost <= 1 or (empty is None and (lost <= wanted or source is idle[0]))
         if not source.busy and wanted and cheap:
             kept = self._backend.seq_truncate(source.seq, wanted)
-            return self._taken(source), kept
+            return self._taken(source).seq, kept
         target = empty or idle[0]
         self._backend.seq_clear(target.seq)
         shared = 0
         if wanted and source is not target:
             shared = self._backend.seq_fork(source.seq, target.seq, wanted)
-        return self._taken(target), shared
+        return self._taken(target).seq, shared
 
     def _taken(self, slot: Slot) -> Slot:
         slot.busy = True

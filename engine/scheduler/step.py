@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from engine.backends.base import Backend, Outputs, Status
 from engine.errors import EngineError
 from engine.sampling.sampler import Sampled
+from engine.scheduler.compute import Compute
 from engine.scheduler.scheduler import Scheduler, Work
 from engine.scheduler.sequence import Sequence
+from engine.scheduler.threads import Kind
 from engine.speculative.speculation import Speculation
 from engine.speculative.verify import verify
 
@@ -48,7 +50,14 @@ class SequenceFailed:
     error: EngineError
 
 
-StepEvent = SampledTokens | PrefillProgress | SequenceFull | SequenceFailed
+@dataclass(frozen=True, slots=True)
+class PromptRead:
+    """A sequence that was to be read only is in the cache as a whole."""
+
+    sequence: Sequence
+
+
+StepEvent = PromptRead | SampledTokens | PrefillProgress | SequenceFull | SequenceFailed
 
 
 class Stepper:
@@ -59,12 +68,13 @@ class Stepper:
         scheduler: Scheduler,
         backend: Backend,
         *,
+        compute: Compute | None = None,
         speculation: Speculation | None = None,
         about_to_decode: Callable[[list[Work]], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._scheduler = scheduler
-        self._backend = backend
+        self._compute = compute or Compute(backend)
         self._speculation = speculation
         self._batch = backend.new_batch(backend.caps.n_batch_max)
         self._about_to_decode = about_to_decode
@@ -74,15 +84,19 @@ class Stepper:
     def step(self) -> list[StepEvent]:
         """Decode once. Returns what happened; empty when idle, aborted or making room."""
         work = self._scheduler.schedule(self._clock())
+        if read := self._scheduler.read_through():
+            return [PromptRead(sequence) for sequence in read]
         if not work:
             return []
         self._fill(work)
         if self._about_to_decode:
             self._about_to_decode(work)
-        result = self._backend.decode(self._batch)
+        kind: Kind = "decode" if work[0].sequence.is_answering else "prefill"
+        result = self._compute.decode(self._batch, kind)
         if result.status is Status.OK:
             self._failures = 0
             assert result.outputs is not None
+            self._tell_cost(work, kind, result.seconds)
             events = self._commit(work, result.outputs)
             self._tell_speed(work, events, result.seconds)
             return events
@@ -119,7 +133,8 @@ class Stepper:
             sequence = item.sequence
             sequence.num_computed += item.count
             if not item.samples:
-                events.append(PrefillProgress(sequence))
+                if not sequence.is_answering:
+                    events.append(PrefillProgress(sequence))
                 continue
             try:
                 sampled = verify(sequence.sampler, outputs, row, item.draft)
@@ -127,6 +142,7 @@ class Stepper:
                 events.append(SequenceFailed(sequence, error))
             else:
                 self._append(item, sampled)
+                self._append_forced(sequence, sampled)
                 events.append(SampledTokens(sequence, tuple(sampled)))
             row += 1 + len(item.draft)
         return events
@@ -146,6 +162,19 @@ class Stepper:
             self._scheduler.keep_computed(sequence, sequence.num_computed)
         assert self._speculation is not None
         self._speculation.saw_draft(sequence, len(item.draft), accepted)
+
+    def _append_forced(self, sequence: Sequence, sampled: list[Sampled]) -> None:
+        """What a grammar leaves no choice about is computed in the next step, all at once."""
+        forced = sequence.sampler.take_forced()
+        sequence.tokens += [s.token for s in forced]
+        sampled += forced
+
+    def _tell_cost(self, work: list[Work], kind: Kind, seconds: float) -> None:
+        pacing = self._scheduler.pacing
+        if kind == "decode":
+            pacing.saw_decode(seconds)
+        else:
+            pacing.saw_read(work[0].start, sum(item.count for item in work), seconds)
 
     def _tell_speed(self, work: list[Work], events: list[StepEvent], seconds: float) -> None:
         if self._speculation is None or any(item.is_reading for item in work):

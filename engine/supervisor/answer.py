@@ -34,6 +34,11 @@ class AnswerRequest:
     stop: tuple[str, ...] = ()
     num_choices: int = 1
     ignore_end: bool = False
+    schema: str = ""
+    """See `engine.ipc.messages.Generate` for this and the following."""
+    reads_only: bool = False
+    priority: int = 0
+    cache_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,16 @@ class Engine(Protocol):
         Raises:
             ModelNotFound: on entering.
             ServiceUnavailable: on entering, while stopping.
+        """
+
+    async def read_ahead(self, model: str | None, request: AnswerRequest) -> bool:
+        """Begin to read a prompt that may come next, in place of the last one so read; see `reading_ahead`.
+
+        Returns:
+            False: the model is not loaded, and nothing happens.
+
+        Raises:
+            ModelNotFound: there is no such model.
         """
 
     async def models(self) -> list[ModelStatus]:

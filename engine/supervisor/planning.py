@@ -127,6 +127,7 @@ def load_message(
         num_sequences=plan.num_sequences,
         decode_threads=plan.decode_threads,
         prefill_threads=plan.prefill_threads,
+        follow_load=plan.follows_load,
         speculation=settings.speculation,
         exact=settings.exact,
         gpu=plan.gpu.uuid if plan.gpu else "",

@@ -17,6 +17,7 @@ from engine.supervisor.answer import (
     PromptAccepted,
     PromptReading,
 )
+from engine.supervisor.reading_ahead import next_turn_after
 
 
 def merge(first: Delta, second: Delta) -> Delta:
@@ -43,6 +44,9 @@ class RunningAnswer:
         self._prompt: TokenPrompt | None = None
         self._tokens: list[list[int]] = [[] for _ in range(request.num_choices)]
         self._finished: set[int] = set()
+        self._said: list[str] = []
+        """The first choice's text, without what was only thought."""
+        self._ended_itself = False
         self.sent = False
         """The present worker has it."""
         self.strikes = 0
@@ -59,6 +63,10 @@ class RunningAnswer:
         """Every choice has its finish, or the answer failed."""
         return self._error is not None or len(self._finished) == self._request.num_choices
 
+    def next_turn(self) -> AnswerRequest | None:
+        """Once complete: reads what the next turn begins with. None where none is to be expected."""
+        return next_turn_after(self._request, "".join(self._said)) if self._ended_itself else None
+
     def to_message(self) -> Generate:
         """What a worker needs to begin, or to go on after another worker's death."""
         request = self._request
@@ -72,6 +80,10 @@ class RunningAnswer:
             request.ignore_end,
             resume=self._tokens if any(self._tokens) else [],
             finished=sorted(self._finished),
+            schema=request.schema,
+            reads_only=request.reads_only,
+            priority=request.priority,
+            cache_key=request.cache_key,
         )
 
     def accepted(self, message: Accepted) -> None:
@@ -91,6 +103,9 @@ class RunningAnswer:
     def delta(self, delta: Delta) -> None:
         """New tokens: recorded for continuation before anybody sees them."""
         self._tokens[delta.choice] += delta.tokens
+        if delta.choice == 0:
+            self._said.append(delta.content)
+            self._ended_itself = delta.finish == "stop"
         self.strikes = 0
         if delta.finish is not None:
             self._finished.add(delta.choice)

@@ -8,10 +8,14 @@ import time
 import psutil
 
 from engine import logs
+from engine.backends.base import Backend
 from engine.backends.registry import OpenedModel, OpenRequest, open_model
 from engine.errors import EngineError
+from engine.hardware.load import allowed_cpus
 from engine.ipc.channel import Channel
 from engine.ipc.messages import Failed, Load, Loaded, LoadProgress
+from engine.scheduler.compute import Compute
+from engine.scheduler.threads import ThreadControl
 from engine.text.template import ChatTemplate, choose_template
 from engine.text.tokenizer import Tokenizer
 from engine.worker.inbox import Inbox
@@ -58,7 +62,8 @@ def main() -> int:
             notes=notes,
         )
     )
-    Loop(opened.backend, channel, inbox, speculation).run()
+    compute = Compute(opened.backend, _thread_control(load, opened.backend))
+    Loop(opened.backend, channel, inbox, compute=compute, speculation=speculation).run()
     opened.backend.close()
     return 0
 
@@ -71,6 +76,14 @@ def _template(tokenizer: Tokenizer, chosen: str | None) -> tuple[ChatTemplate, s
         bos_token="" if bos is None else tokenizer.token_text(bos),
         eos_token="" if eos is None else tokenizer.token_text(eos),
     )
+
+
+def _thread_control(load: Load, backend: Backend) -> ThreadControl | None:
+    """None where the user chose a number, and where there is nothing to choose."""
+    most = (load.decode_threads, load.prefill_threads)
+    if not load.follow_load or load.backend != "llama.cpp":
+        return None
+    return ThreadControl(backend.set_threads, most=most, cores=len(allowed_cpus()))
 
 
 def _request(load: Load) -> OpenRequest:

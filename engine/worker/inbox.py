@@ -13,6 +13,7 @@ from collections.abc import Callable
 from engine.errors import EngineError
 from engine.ipc.channel import Channel
 from engine.ipc.messages import Abort, Exit, Failed, Generate, Load
+from engine.scheduler.sequence import HINT
 from engine.worker.intake import Admitted, Intake
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ class Inbox:
         self._request_abort: Callable[[], None] = lambda: None
         self.reading: frozenset[str] = frozenset()
         """Requests whose prompt is in the running decode. Set by the loop."""
+        self.reading_hint = False
+        """The running decode is for nobody yet. Set by the loop."""
 
     def start_reader(self) -> None:
         """Start reading frames."""
@@ -71,6 +74,8 @@ class Inbox:
                         with self._lock:
                             self._preparing.add(message.request)
                         self._for_intake.put(message)
+                        if self.reading_hint and message.priority < HINT:
+                            self._request_abort()
                     case Abort():
                         with self._lock:
                             self._preparing.discard(message.request)

@@ -13,8 +13,9 @@ from engine.backends.base import Backend
 from engine.ipc.channel import Channel
 from engine.ipc.messages import Abort, Delta, Exit, Failed, Reading, Step
 from engine.sampling.sampler import Sampled
+from engine.scheduler.compute import Compute
 from engine.scheduler.scheduler import Scheduler, Work
-from engine.scheduler.sequence import Sequence
+from engine.scheduler.sequence import HINT, Sequence
 from engine.scheduler.step import (
     PrefillProgress,
     SampledTokens,
@@ -39,6 +40,8 @@ class Loop:
         backend: Backend,
         channel: Channel,
         inbox: Inbox,
+        *,
+        compute: Compute | None = None,
         speculation: Speculation | None = None,
     ) -> None:
         self._backend = backend
@@ -48,6 +51,7 @@ class Loop:
         self._stepper = Stepper(
             self._scheduler,
             backend,
+            compute=compute,
             speculation=speculation,
             about_to_decode=self._about_to_decode,
         )
@@ -67,6 +71,7 @@ class Loop:
                     return
                 self._handle(message)
             events = self._stepper.step()
+            self._inbox.reading_hint = False
             if events:
                 self._emit(events)
 
@@ -84,6 +89,7 @@ class Loop:
 
     def _about_to_decode(self, work: list[Work]) -> None:
         self._inbox.reading = frozenset(w.sequence.request for w in work if w.is_reading)
+        self._inbox.reading_hint = work[0].sequence.priority >= HINT
         if self._announce:
             for item in work:
                 if item.sequence in self._announce:

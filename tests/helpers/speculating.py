@@ -6,6 +6,7 @@ from collections.abc import Sequence as Items
 
 from engine.backends.base import Backend
 from engine.sampling.sampler import Sampler
+from engine.scheduler.pacing import Pacing
 from engine.scheduler.scheduler import Scheduler
 from engine.scheduler.sequence import Sequence
 from engine.scheduler.step import PrefillProgress, SampledTokens, SequenceFull, Stepper
@@ -74,7 +75,8 @@ class Runner:
         speculation = None
         if proposer is not None:
             speculation = Speculation(proposer, controller or FixedLength(4), backend.caps.n_vocab)
-        self.scheduler = Scheduler(backend, prefill_chunk=16, speculation=speculation)
+        pacing = Pacing(backend.caps.n_batch_max, fixed_rows=16)
+        self.scheduler = Scheduler(backend, pacing=pacing, speculation=speculation)
         self.stepper = Stepper(self.scheduler, backend, speculation=speculation)
         self.num_steps = 0
 

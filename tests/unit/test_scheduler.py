@@ -7,10 +7,11 @@ import pytest
 from engine.backends.fake import FakeBackend, FakeOptions
 from engine.errors import EngineError
 from engine.sampling.sampler import Sampler
+from engine.scheduler.pacing import Pacing
 from engine.scheduler.scheduler import Scheduler
-from engine.scheduler.sequence import Sequence
+from engine.scheduler.sequence import HINT, Sequence
 from engine.scheduler.slots import common_prefix
-from engine.scheduler.step import PrefillProgress, SampledTokens, SequenceFull, Stepper
+from engine.scheduler.step import PrefillProgress, PromptRead, SampledTokens, SequenceFull, Stepper
 from engine.types import SamplingParams
 
 PROMPT = list(b"the quick brown fox jumps over the lazy dog")
@@ -22,12 +23,12 @@ def sequence(
     *,
     choice: int = 0,
     answer: Items[int] = (),
-    leader: Sequence | None = None,
+    **fields,
 ) -> Sequence:
     sampler = Sampler(SamplingParams(seed=7), choice, list(prompt))
     for token in answer:
         sampler.accept(token)
-    return Sequence(request, choice, [*prompt, *answer], len(prompt), sampler, leader)
+    return Sequence(request, choice, [*prompt, *answer], len(prompt), sampler, **fields)
 
 
 class Engine:
@@ -42,7 +43,8 @@ class Engine:
         prefill_chunk: int = 16,
     ) -> None:
         self.backend = FakeBackend(context, num_sequences, options or FakeOptions())
-        self.scheduler = Scheduler(self.backend, prefill_chunk=prefill_chunk)
+        pacing = Pacing(self.backend.caps.n_batch_max, fixed_rows=prefill_chunk)
+        self.scheduler = Scheduler(self.backend, pacing=pacing)
         self.stepper = Stepper(self.scheduler, self.backend)
         self.answers: dict[tuple[str, int], list[int]] = {}
         self.full: list[Sequence] = []
@@ -66,6 +68,8 @@ class Engine:
                     self.scheduler.finish(s)
             elif isinstance(event, SequenceFull):
                 self.full.append(event.sequence)
+                self.scheduler.finish(event.sequence)
+            elif isinstance(event, PromptRead):
                 self.scheduler.finish(event.sequence)
             else:
                 assert isinstance(event, PrefillProgress)
@@ -123,9 +127,8 @@ def test_the_same_prompt_again_keeps_the_earlier_answer_in_the_cache() -> None:
 
 def test_choices_share_one_prefill_and_differ_only_by_their_number() -> None:
     engine = Engine()
-    leader = sequence("n")
-    others = [sequence("n", choice=i, leader=leader) for i in (1, 2)]
-    engine.run(leader, *others)
+    first, *others = [sequence("n", choice=i) for i in range(3)]
+    engine.run(first, *others)
     assert [s.num_reused for s in others] == [len(PROMPT) - 1] * 2
     answers = [engine.answers["n", i] for i in range(3)]
     assert answers == [alone(sequence("n", choice=i)) for i in range(3)]
@@ -140,10 +143,79 @@ def test_a_running_answer_is_never_without_a_row_while_a_long_prompt_is_read() -
     engine.scheduler.add(sequence("long", PROMPT * 10))
     while ("long", 0) not in engine.answers:
         before = len(engine.answers["running", 0])
-        work = engine.scheduler.schedule(0.0)
-        assert sum(item.count for item in work if item.sequence.request == "long") <= 8
+        rows = engine.backend.num_rows
+        engine.step(1000)
         engine.step(1000)
         assert len(engine.answers["running", 0]) == before + 1
+        assert engine.backend.num_rows - rows <= 1 + 8
+
+
+def test_a_short_prompt_overtakes_a_long_one_and_a_long_wait_overtakes_it() -> None:
+    def first_of(*sequences: Sequence, now: float) -> str:
+        engine = Engine(prefill_chunk=8)
+        for s in sequences:
+            engine.scheduler.add(s)
+        return engine.scheduler.schedule(now)[0].sequence.request
+
+    long = sequence("long", PROMPT * 10, created_at=0.0)
+    assert first_of(long, sequence("short", created_at=0.5), now=0.5) == "short"
+    long = sequence("long", PROMPT * 10, created_at=0.0)
+    assert first_of(long, sequence("short", created_at=9.0), now=9.0) == "long"
+    urgent, batch = sequence("urgent", PROMPT * 2), sequence("batch", priority=1)
+    now = batch.created_at + 1
+    assert first_of(batch, urgent, now=now) == "urgent"
+    urgent, batch = sequence("urgent", created_at=31.0), sequence("batch", priority=1, created_at=0)
+    assert first_of(batch, urgent, now=31.5) == "batch"
+
+
+def test_prompts_with_one_long_prefix_read_it_once() -> None:
+    engine = Engine(num_sequences=4)
+    requests = [sequence(str(i), [*PROMPT * 4, *bytes(f" number {i}", "ascii")]) for i in range(4)]
+    engine.run(*requests, num_tokens=3)
+    assert engine.backend.num_rows < len(PROMPT) * 4 + 4 * 20
+    for i, s in enumerate(requests):
+        assert engine.answers[str(i), 0] == alone(sequence(str(i), s.tokens[: s.num_prompt]), 3)
+        assert s.num_reused >= (len(PROMPT) * 4 if i else 0)
+
+
+def test_a_hint_is_read_without_a_token_and_the_request_finds_it() -> None:
+    engine = Engine()
+    hint = sequence("hint", PROMPT, reads_only=True, priority=HINT)
+    engine.run(hint)
+    assert ("hint", 0) not in engine.answers
+    assert engine.backend.num_rows == len(PROMPT)
+    again = sequence("again", PROMPT, reads_only=True, priority=HINT)
+    engine.run(again)  # nothing left to do
+    assert engine.backend.num_rows == len(PROMPT)
+    request = sequence("request", [*PROMPT, 33])
+    engine.run(request)
+    assert request.num_reused == len(PROMPT)
+    assert engine.answers["request", 0] == alone(sequence("request", [*PROMPT, 33]))
+
+
+def test_a_hint_gives_way_to_answers_and_gives_them_its_slot() -> None:
+    engine = Engine(num_sequences=1, prefill_chunk=8)
+    engine.scheduler.add(sequence("hint", PROMPT * 4, reads_only=True, priority=HINT))
+    engine.step()
+    request = sequence("request", [*b"something else entirely"])
+    engine.scheduler.add(request)
+    engine.step()
+    assert engine.scheduler.running == [request]
+    engine.run()
+    assert engine.answers["request", 0] == alone(sequence("request", b"something else entirely"))
+
+
+def test_hints_wait_while_anybody_is_answered() -> None:
+    engine = Engine()
+    engine.scheduler.add(sequence("running", b"once"))
+    engine.step(100)
+    hint = sequence("hint", PROMPT, reads_only=True, priority=HINT)
+    engine.scheduler.add(hint)
+    for _ in range(5):
+        engine.step(100)
+        assert hint.num_computed == 0
+    engine.scheduler.abort("running")
+    engine.run()
 
 
 def test_no_cells_left_evicts_idle_tokens_then_preempts_and_every_answer_is_whole() -> None:

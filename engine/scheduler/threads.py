@@ -1,0 +1,195 @@
+"""How many threads compute, following the load of the machine. Measured step by step.
+
+Zone: worker process, owner thread. llama.cpp's threads meet at a barrier after every graph node: with one thread more than
+there are free cores a step takes up to a hundred times as long (SmolLM2-135M, 2 cores, one busy: 184 tokens/s become 0.6-44;
+one thread gives 78-123). So: never more threads than cores that others leave free; fewer at once where steps take much longer
+than they did; one more on trial, for a few steps, where there seems to be room; and back if that was no faster.
+"""
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+from engine.hardware.load import LoadMeter
+
+Kind = Literal["decode", "prefill"]
+
+_SLACK: Final = 0.35
+"""Busy cores of others that are overlooked: the service and the window that this very answer feeds."""
+_TRIAL_STEPS: Final[dict[Kind, int]] = {"decode": 6, "prefill": 1}
+_WORTH: Final = 0.97
+"""Time that a trial must come down to."""
+_FIRST_TRIAL_S: Final = 1.0
+_LAST_TRIAL_S: Final = 30.0
+"""Trials come after 1, 2, 4 … 30 seconds of computing while they bring nothing."""
+_DISTURBED: Final = 2.5
+"""Times the usual: a step that took so long was disturbed."""
+_COLLAPSED: Final = 6.0
+_LEAST_LIMIT_S: Final = 0.05
+_WEIGHT: Final = 0.25
+
+
+class _Lane:
+    """One kind of step. Costs are seconds for steps of one shape, by number of threads."""
+
+    def __init__(self, kind: Kind, most: int) -> None:
+        self.most = most
+        self.threads = most
+        self._steps = _TRIAL_STEPS[kind]
+        self._costs: dict[tuple[int, int], float] = {}
+        self._home: int | None = None
+        """While another number is tried: what to go back to."""
+        self._trial: list[float] = []
+        self._trial_steps = 0
+        self._next_trial_s = _FIRST_TRIAL_S
+        self._computed_s = 0.0
+        """Since the last trial."""
+        self._disturbed = 0
+        self._free = most
+
+    def expected(self, shape: int) -> float | None:
+        """Seconds (a row) as measured before, with as many threads or as it follows from another number."""
+        known = self._costs.get((self.threads, shape))
+        if known is not None:
+            return known
+        others = [
+            cost * max(1.0, threads / self.threads)
+            for (threads, other), cost in self._costs.items()
+            if other == shape
+        ]
+        return min(others, default=None)
+
+    def limit(self, free: int) -> None:
+        """Use no more threads than there are free cores; try another number when it is time."""
+        if free > self._free:
+            self._next_trial_s = min(self._next_trial_s, _FIRST_TRIAL_S)
+        self._free = free
+        if self.threads > free:
+            self._home = None
+            self.threads = free
+            self._computed_s = 0.0
+        elif self._home is None and self._computed_s >= self._next_trial_s:
+            self._begin_trial(free)
+
+    def _begin_trial(self, free: int) -> None:
+        # more if there is room; else fewer: a model bound by memory loses nothing, and others gain
+        tried = self.threads + 1 if self.threads < min(free, self.most) else self.threads - 1
+        if tried >= 1:
+            self._home, self.threads = self.threads, tried
+            self._trial, self._trial_steps = [], 0
+        self._computed_s = 0.0
+
+    def saw(self, shape: int, cost: float, seconds: float) -> None:
+        """A step was computed with `threads`: what it cost, and how long it took."""
+        self._computed_s += seconds
+        if self._home is not None:
+            self._saw_trial(shape, cost, self._home)
+            return
+        usual = self._costs.get((self.threads, shape))
+        if usual is not None and self.threads > 1 and cost > _DISTURBED * usual:
+            self._disturbed += 1
+            if self._disturbed >= 2:
+                self.collapsed()
+            return
+        self._disturbed = 0
+        new = cost if usual is None else usual + _WEIGHT * (cost - usual)
+        self._costs[self.threads, shape] = new
+
+    def _saw_trial(self, shape: int, cost: float, home: int) -> None:
+        before = self._costs.get((home, shape))
+        self._trial_steps += 1
+        if before is not None and (self._trial_steps > 1 or self._steps == 1):
+            self._trial.append(cost / before)  # not of the first step, which wakes threads up
+        if self._trial and self._trial[-1] > _DISTURBED:
+            self._end_trial()
+        elif self._trial_steps >= self._steps:
+            shares = sorted(self._trial)
+            if shares and before is not None and shares[len(shares) // 2] <= _WORTH:
+                self._costs[self.threads, shape] = shares[len(shares) // 2] * before
+                self._home = None
+                self._next_trial_s = _FIRST_TRIAL_S
+                self._computed_s = 0.0
+            else:
+                self._end_trial()
+
+    def _end_trial(self) -> None:
+        assert self._home is not None
+        self.threads, self._home = min(self._home, self._free), None
+        self._wait_longer()
+
+    def _wait_longer(self) -> None:
+        self._next_trial_s = min(_LAST_TRIAL_S, 2 * self._next_trial_s)
+        self._computed_s = 0.0
+
+    def collapsed(self) -> None:
+        """A step took so long that it was given up, or two in a row were far too long."""
+        self._disturbed = 0
+        if self._home is not None:
+            self._end_trial()
+        elif self.threads > 1:
+            self.threads -= 1
+            self._wait_longer()
+
+
+class ThreadControl:
+    """Chooses the number of threads before each step and learns from its time."""
+
+    def __init__(
+        self,
+        set_threads: Callable[[int, int], None],
+        *,
+        most: tuple[int, int],
+        cores: int,
+        meter: LoadMeter | None = None,
+    ) -> None:
+        """Start with as many as there may be.
+
+        Args:
+            set_threads: takes those for decode and for prefill.
+            most: the same two, at most.
+            cores: logical CPUs that we may run on.
+            meter: tells what others use.
+        """
+        self._set_threads = set_threads
+        self._decode, self._prefill = _Lane("decode", most[0]), _Lane("prefill", most[1])
+        self._cores = cores
+        self._meter = meter or LoadMeter()
+        self._in_use = most
+
+    @property
+    def threads(self) -> tuple[int, int]:
+        """For decode and for prefill, now."""
+        return self._decode.threads, self._prefill.threads
+
+    def _lane(self, kind: Kind) -> _Lane:
+        return self._decode if kind == "decode" else self._prefill
+
+    def before(self, kind: Kind, shape: int, now: float, *, rows: int) -> float | None:
+        """Set the threads for a step.
+
+        Args:
+            kind: of step.
+            shape: steps of the same kind and shape take the same time a row.
+            now: `time.monotonic()`.
+            rows: that the step's time is divided by.
+
+        Returns:
+            Seconds after which the step should be given up; None: never.
+        """
+        lane = self._lane(kind)
+        free = max(1, int(self._cores - self._meter.others(now) + _SLACK))
+        lane.limit(free)
+        if self.threads != self._in_use:
+            self._in_use = self.threads
+            self._set_threads(*self.threads)
+        expected = lane.expected(shape)
+        if expected is None or lane.threads == 1:
+            return None
+        return max(_LEAST_LIMIT_S, _COLLAPSED * expected * rows)
+
+    def after(self, kind: Kind, shape: int, seconds: float, *, rows: int) -> None:
+        """The step took so long."""
+        self._lane(kind).saw(shape, seconds / rows, seconds)
+
+    def gave_up(self, kind: Kind) -> None:
+        """The step was given up; it will come again."""
+        self._lane(kind).collapsed()
