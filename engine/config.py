@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -54,6 +54,12 @@ class ModelSettings:
     """Empty: chosen by the plan."""
     backend_for: Mapping[str, str] = field(default_factory=dict)
     """Backend by a model's id, before `backend`: `[models.backend_for]` in the file."""
+    keep: Literal["disk", "memory", "off"] = "disk"
+    """Where what a model has read of conversations is kept when it leaves the KV cache; `disk` survives a restart."""
+    keep_memory_mib: int = 512
+    """Most memory for it, for each loaded model."""
+    keep_disk_mib: int = 4096
+    """Most disk space for it, all models together."""
     speculation: str = ""
     """`off`, `ngram` (guess that the text repeats itself), or empty: where it cannot change the text."""
     draft_model: str = ""

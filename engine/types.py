@@ -66,3 +66,9 @@ class Timings:
     """Guessed by speculation and computed on trial."""
     accepted_tokens: int = 0
     """Of those, the ones that the model itself would have said: each saved a step."""
+    restored_tokens: int = 0
+    """Of the reused ones: brought back from memory or disk, where a conversation was kept."""
+    restore_s: float = 0.0
+    """What that took; part of the prefill."""
+    paced_by: Literal["", "gap", "speed"] = ""
+    """What set the size of the prompt's chunks: nothing beside it, the others' longest gap, its own least speed."""

@@ -41,6 +41,11 @@ class Pace(msgspec.Struct):
     predicted_n: int = 0
     predicted_ms: float = 0.0
     predicted_per_second: float = 0.0
+    restored_n: int = 0
+    """Of the reused ones: brought back from memory or disk."""
+    restore_ms: float = 0.0
+    paced_by: str = ""
+    """While others were answered: `gap` (their longest gap set the chunks) or `speed` (the prompt's least speed did)."""
     draft_n: int = 0
     """Tokens guessed by speculation."""
     draft_n_accepted: int = 0
@@ -59,6 +64,9 @@ class Pace(msgspec.Struct):
             predicted_n=timings.completion_tokens,
             predicted_ms=_ms(timings.decode_s),
             predicted_per_second=_rate(timings.completion_tokens, timings.decode_s),
+            restored_n=timings.restored_tokens,
+            restore_ms=_ms(timings.restore_s),
+            paced_by=timings.paced_by,
             draft_n=timings.drafted_tokens,
             draft_n_accepted=timings.accepted_tokens,
         )

@@ -40,6 +40,24 @@ class StreamOptions(msgspec.Struct, omit_defaults=True):
     include_usage: bool | None = None
 
 
+class NamedSchema(msgspec.Struct, omit_defaults=True):
+    """A JSON schema in OpenAI's wrapping. Name and `strict` change nothing: every answer matches the schema."""
+
+    schema: dict[str, Any]
+    name: str | None = None
+    description: str | None = None
+    strict: bool | None = None
+
+
+class ResponseFormat(msgspec.Struct, omit_defaults=True):
+    """What an answer must be."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: NamedSchema | None = None
+    schema: dict[str, Any] | None = None
+    """llama-server's place for the schema, with either JSON type."""
+
+
 class Generation(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What both kinds of request share."""
 
@@ -55,6 +73,8 @@ class Generation(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The newer name of `max_tokens`."""
     stop: StopString | Annotated[list[StopString], Meta(max_length=16)] | None = None
     ignore_eos: bool | None = None
+    prompt_cache_key: Annotated[str, Meta(max_length=512)] | None = None
+    """Whose the prompt is: what is kept of it can be deleted by this name."""
 
     temperature: Annotated[float, Meta(ge=0, le=10)] | None = None
     top_k: Annotated[int, Meta(ge=-1, le=2**31 - 1)] | None = None
@@ -71,10 +91,12 @@ class Generation(msgspec.Struct, kw_only=True, omit_defaults=True):
     frequency_penalty: Annotated[float, Meta(ge=-2, le=2)] | None = None
     logit_bias: dict[TokenId, Bias] | None = None
 
-    # Legal wishes we cannot fulfil yet: named here to be refused, since ignoring them changes the answer.
-    response_format: Any = None
+    response_format: ResponseFormat | None = None
+    json_schema: dict[str, Any] | None = None
+    """llama-server's short form of a `response_format` with a schema."""
+
+    # A legal wish we cannot fulfil yet: named here to be refused, since ignoring it changes the answer.
     grammar: Any = None
-    json_schema: Any = None
 
 
 class ChatRequest(Generation, kw_only=True, omit_defaults=True):

@@ -11,12 +11,15 @@ from typing import Any
 
 import msgspec
 
+from engine.api.json_schema import check_schema
 from engine.api.requests import ChatRequest, CompletionRequest, Generation, Message
 from engine.api.wire import CORRECT_IT, from_json
 from engine.errors import InvalidRequest, UnsupportedByBackend
 from engine.types import SamplingParams
 
 UNLIMITED = -1
+_ANY_OBJECT = {"type": "object"}
+"""What `json_object` stands for."""
 _ROLES = {"developer": "system"}
 """Names of roles that templates do not know."""
 
@@ -109,19 +112,50 @@ def stop_strings(request: Generation) -> tuple[str, ...]:
     return (request.stop,) if isinstance(request.stop, str) else tuple(request.stop)
 
 
+def answer_schema(request: Generation) -> str:
+    """The JSON schema, as JSON, that answers must match; empty: none.
+
+    Raises:
+        InvalidRequest: contradictory, or beyond the limits of `engine.api.json_schema`.
+    """
+    found = _schemas(request)
+    if not found:
+        return ""
+    if isinstance(request, ChatRequest) and request.continue_final_message:
+        raise _invalid(
+            "continue_final_message", "cannot go with a JSON schema for the whole answer"
+        )
+    (path, schema), *others = found.items()
+    for other, different in others:
+        if different != schema:
+            raise _invalid(other, f"contradicts {path}; send only one of them")
+    return check_schema(schema, path)
+
+
+def _schemas(request: Generation) -> dict[str, dict[str, Any]]:
+    """Schemas by the field that they came in."""
+    wanted = request.response_format
+    found: dict[str, dict[str, Any]] = {}
+    if request.json_schema is not None:
+        found["json_schema"] = request.json_schema
+    if wanted is None or wanted.type == "text":
+        return found
+    if wanted.json_schema is not None:
+        found["response_format.json_schema.schema"] = wanted.json_schema.schema
+    if wanted.schema is not None:
+        found["response_format.schema"] = wanted.schema
+    if not found and wanted.type == "json_schema":
+        raise _invalid("response_format.json_schema", "is missing")
+    return found or {"response_format": _ANY_OBJECT}
+
+
 def _check_shared(request: Generation) -> None:
     for name in ("max_tokens", "max_completion_tokens"):
         if getattr(request, name) == 0:
             raise _invalid(name, "must be at least 1; leave it out for no limit")
     _one_of(request, "max_tokens", "max_completion_tokens")
     _one_of(request, "repetition_penalty", "repeat_penalty")
-    kind = request.response_format
-    plain = kind is None or (isinstance(kind, Mapping) and kind.get("type") == "text")
-    _refuse(
-        response_format=not plain,
-        grammar=bool(request.grammar),
-        json_schema=bool(request.json_schema),
-    )
+    _refuse(grammar=bool(request.grammar))
 
 
 def _check_message(message: Message, path: str) -> None:

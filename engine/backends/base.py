@@ -16,7 +16,10 @@ import numpy.typing as npt
 
 I32 = npt.NDArray[np.int32]
 I8 = npt.NDArray[np.int8]
+Ids = npt.NDArray[np.intp]
 F32 = npt.NDArray[np.float32]
+State = bytes | bytearray | memoryview
+"""A sequence's exported memory, opaque."""
 
 SeqId = NewType("SeqId", int)
 """A physical sequence, 0 … n_seq_max - 1."""
@@ -43,6 +46,8 @@ class Capabilities:
     """Most rows with want_output per decode; at least `n_seq_max + MOST_DRAFTED`."""
     state_fingerprint: str
     """Equal exactly where exported states may be exchanged."""
+    exports_ranges: bool = False
+    """States may begin in mid-sequence: a conversation is kept in pieces that others share."""
     is_exact: bool = False
     """A row's logits do not depend on its batch, bit for bit: the text is the same with drafts and without."""
 
@@ -96,7 +101,7 @@ class Candidates:
     logits: F32
     """[m] after the sparse edits, before temperature."""
     complete: bool
-    """True when these are all tokens of the vocabulary."""
+    """True when these are all tokens that count."""
 
 
 class Outputs(Protocol):
@@ -108,17 +113,22 @@ class Outputs(Protocol):
     def logits(self, row: int) -> F32:
         """[n_vocab] on the host; a view into the backend's memory, to be read and not kept."""
 
-    def candidates(self, row: int, k: int, edits: tuple[I32, F32] | None = None) -> Candidates:
-        """At least the k most likely tokens (fewer only if the vocabulary is smaller).
+    def candidates(
+        self, row: int, k: int, edits: tuple[I32, F32] | None = None, allowed: Ids | None = None
+    ) -> Candidates:
+        """At least the k most likely tokens (fewer only if there are fewer).
 
         Args:
             row: output row.
             k: how many at least; n_vocab asks for all.
             edits: (ids [e] without repeats, new logits [e]): penalties and bias, applied first.
+            allowed: [a] ascending ids, at least one: only they count. None: all do.
         """
 
-    def lse(self, row: int, edits: tuple[I32, F32] | None = None) -> float:
-        """Logarithm of Σ exp(logit) over the whole vocabulary, after the edits."""
+    def lse(
+        self, row: int, edits: tuple[I32, F32] | None = None, allowed: Ids | None = None
+    ) -> float:
+        """Logarithm of Σ exp(logit) over all tokens that count, after the edits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +185,20 @@ class Backend(Protocol):
     def seq_fork(self, src: SeqId, dst: SeqId, n: int) -> int:
         """Make `dst` the first n tokens of `src`; returns the tokens really shared."""
 
-    def export_state(self, seq: SeqId) -> bytes:
-        """The sequence's memory. The caller keeps the tokens and `state_fingerprint` beside it."""
+    def export_state(self, seq: SeqId, start: int = 0) -> State:
+        """The memory of tokens [start, seq_len). The caller keeps the tokens and `state_fingerprint` beside it.
 
-    def import_state(self, seq: SeqId, state: bytes) -> int:
-        """Replace `seq` by an exported state; returns its tokens, 0 when refused (then `seq` is empty)."""
+        Args:
+            seq: to export; nothing of it changes.
+            start: more than 0 only where `caps.exports_ranges`.
+        """
+
+    def import_state(self, seq: SeqId, state: State, start: int = 0) -> int:
+        """Append an exported state to the `start` tokens that `seq` holds; at 0 it replaces whatever was there.
+
+        Returns:
+            Tokens that `seq` holds now; 0 when refused, and then it is empty.
+        """
 
     def set_threads(self, decode: int, prefill: int) -> None:
         """Takes effect at the next decode; no-op where threads do not matter."""

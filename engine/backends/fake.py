@@ -24,6 +24,7 @@ from engine.backends.base import (
     DecodeResult,
     MemoryReport,
     SeqId,
+    State,
     Status,
 )
 from engine.backends.host_logits import HostOutputs
@@ -78,6 +79,7 @@ class FakeBackend:
             n_batch_max=options.n_batch,
             n_outputs_max=num_sequences + MOST_DRAFTED,
             state_fingerprint="fake",
+            exports_ranges=options.memory == "full",
             is_exact=True,
         )
 
@@ -179,15 +181,22 @@ class FakeBackend:
             self._first[dst] = self._first[src]
         return len(self._seqs[dst])
 
-    def export_state(self, seq: SeqId) -> bytes:
+    def export_state(self, seq: SeqId, start: int = 0) -> State:
         """See Backend."""
-        return np.array([self._first[seq], *self._seqs[seq]], np.int32).tobytes()
+        tokens = self._seqs[seq][start:]
+        return np.array([len(tokens), self._first[seq], *tokens], np.int32).tobytes()
 
-    def import_state(self, seq: SeqId, state: bytes) -> int:
+    def import_state(self, seq: SeqId, state: State, start: int = 0) -> int:
         """See Backend."""
-        self.seq_clear(seq)
-        if len(state) % 4 == 0 and len(state) > 4:
-            self._first[seq], *self._seqs[seq] = np.frombuffer(state, np.int32).tolist()
+        if not start:
+            self.seq_clear(seq)
+        room = self._caps.n_cells - sum(map(len, self._seqs))
+        count, first, *tokens = np.frombuffer(state[: len(state) // 4 * 4], np.int32).tolist()
+        if 0 < count == len(tokens) <= room:
+            self._first[seq] = first
+            self._seqs[seq] += tokens
+        else:
+            self.seq_clear(seq)
         return len(self._seqs[seq])
 
     def set_threads(self, decode: int, prefill: int) -> None:

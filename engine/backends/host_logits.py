@@ -9,12 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
-import numpy.typing as npt
 
-from engine.backends.base import F32, I32, Candidates
+from engine.backends.base import F32, I32, Candidates, Ids
 from engine.errors import EngineError
-
-_Ids = npt.NDArray[np.intp]
 
 _MAX_DEPTH = 64
 """Most logits per group; measured: fewer make the partition slow, more the pass over the row."""
@@ -40,8 +37,10 @@ class HostOutputs:
             raise ValueError(f"output row {row} of {self._n_rows}")
         return self._get_row(row)
 
-    def candidates(self, row: int, k: int, edits: tuple[I32, F32] | None = None) -> Candidates:
-        """Exactly min(k, n_vocab) tokens, the first in the order (-logit, id).
+    def candidates(
+        self, row: int, k: int, edits: tuple[I32, F32] | None = None, allowed: Ids | None = None
+    ) -> Candidates:
+        """Exactly min(k, tokens that count), the first in the order (-logit, id).
 
         Raises:
             EngineError: if the row holds NaN or +inf, or nothing but -inf without edits.
@@ -49,20 +48,22 @@ class HostOutputs:
         if k < 1:
             raise ValueError(f"asked for {k} candidates")
         if edits is None:
-            return _candidates(self.logits(row), k, edited=False)
+            return _candidates(self.logits(row), k, allowed, edited=False)
         with self._edited(row, *edits) as x:
-            return _candidates(x, k, edited=True)
+            return _candidates(x, k, allowed, edited=True)
 
-    def lse(self, row: int, edits: tuple[I32, F32] | None = None) -> float:
+    def lse(
+        self, row: int, edits: tuple[I32, F32] | None = None, allowed: Ids | None = None
+    ) -> float:
         """Logarithm of Σ exp(logit) to about 1e-6; -inf where the edits banned everything.
 
         Raises:
             EngineError: as `candidates`.
         """
         if edits is None:
-            return _lse(self.logits(row), edited=False)
+            return _lse(self.logits(row), allowed, edited=False)
         with self._edited(row, *edits) as x:
-            return _lse(x, edited=True)
+            return _lse(x, allowed, edited=True)
 
     @contextmanager
     def _edited(self, row: int, ids: I32, new: F32) -> Iterator[F32]:
@@ -77,12 +78,18 @@ class HostOutputs:
             x[ids] = old
 
 
-def _candidates(x: F32, k: int, *, edited: bool) -> Candidates:
-    ids = _most_likely(x, k, edited=edited)
-    return Candidates(ids.astype(np.int32), x[ids], complete=ids.size == x.size)
+def _candidates(x: F32, k: int, allowed: Ids | None, *, edited: bool) -> Candidates:
+    if allowed is not None:
+        x = x[allowed]
+    found = _most_likely(x, k, edited=edited)
+    # `allowed` ascends, so equal logits are in the order of their ids either way
+    ids = found if allowed is None else allowed[found]
+    return Candidates(ids.astype(np.int32), x[found], complete=found.size == x.size)
 
 
-def _lse(x: F32, *, edited: bool) -> float:
+def _lse(x: F32, allowed: Ids | None, *, edited: bool) -> float:
+    if allowed is not None:
+        x = x[allowed]
     largest = float(x.max())
     _check(largest, edited=edited)
     if largest == -math.inf:
@@ -103,10 +110,10 @@ def _check(largest: float, *, edited: bool) -> None:
     )
 
 
-def _most_likely(x: F32, k: int, *, edited: bool) -> _Ids:
+def _most_likely(x: F32, k: int, *, edited: bool) -> Ids:
     """Ids of the min(k, n) first in the order (-logit, id)."""
     if k == 1:
-        ids: _Ids = np.array([x.argmax()])
+        ids: Ids = np.array([x.argmax()])
         _check(float(x[ids[0]]), edited=edited)
         return ids
     depth = min(_MAX_DEPTH, x.size // (4 * k), math.isqrt(x.size))
@@ -120,16 +127,16 @@ def _most_likely(x: F32, k: int, *, edited: bool) -> _Ids:
     return ids.take(order)
 
 
-def _reaching(x: F32, k: int) -> _Ids:
+def _reaching(x: F32, k: int) -> Ids:
     """Ascending ids of all that reach the k-th largest."""
     if 2 * k >= x.size:  # sorting everything is no slower than parting it first
         return np.arange(x.size)
     threshold = np.partition(x, x.size - k)[x.size - k]
-    ids: _Ids = (x >= threshold).nonzero()[0]
+    ids: Ids = (x >= threshold).nonzero()[0]
     return ids
 
 
-def _reaching_group_maximum(x: F32, k: int, depth: int, *, edited: bool) -> _Ids:
+def _reaching_group_maximum(x: F32, k: int, depth: int, *, edited: bool) -> Ids:
     """Ascending ids of all that reach the k-th largest maximum of groups of `depth` logits.
 
     k groups have a member of at least that, so it is never above the k-th largest logit; and as
@@ -147,7 +154,7 @@ def _reaching_group_maximum(x: F32, k: int, depth: int, *, edited: bool) -> _Ids
     groups = (top >= threshold).nonzero()[0]
     found = (grid.take(groups, axis=1) >= threshold).ravel().nonzero()[0]
     layer, group = np.divmod(found, groups.size)
-    ids: _Ids = layer * width + groups[group]
+    ids: Ids = layer * width + groups[group]
     if tail.size:
         ids = np.concatenate((ids, depth * width + (tail >= threshold).nonzero()[0]))
     return ids

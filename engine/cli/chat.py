@@ -53,7 +53,9 @@ def run(args: argparse.Namespace) -> int:
 
 @asynccontextmanager
 async def _service(context: Context) -> AsyncIterator[Client]:
-    supervisor = Supervisor(context.library, context.settings.models, probe)
+    supervisor = Supervisor(
+        context.library, context.settings.models, probe, kept_folder=context.paths.kept
+    )
     key = secrets.token_urlsafe(32)
     app = create_app(
         supervisor, api_keys=(key,), sampling=context.settings.generation, version=VERSION

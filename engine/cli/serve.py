@@ -53,7 +53,13 @@ def run(args: argparse.Namespace) -> int:
 async def _serve(
     context: Context, server: ServerSettings, model: str | None, *, owned: bool
 ) -> None:
-    supervisor = Supervisor(context.library, context.settings.models, probe, default_model=model)
+    supervisor = Supervisor(
+        context.library,
+        context.settings.models,
+        probe,
+        default_model=model,
+        kept_folder=context.paths.kept,
+    )
     app = create_app(
         supervisor,
         api_keys=(server.api_key,) if server.api_key else (),

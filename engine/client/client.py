@@ -34,6 +34,7 @@ CONNECT_SECONDS = 5.0
 STREAM_SILENCE_SECONDS = 60.0
 """Streams carry a comment at least every 15 s; longer silence means the service is gone."""
 LOAD_SECONDS = 3600.0
+HINT_SECONDS = 5.0
 _JSON = {"content-type": "application/json"}
 _PROGRESS = {"x-inglenook-events": "1"}
 
@@ -161,6 +162,15 @@ class Client:
         """How a model would run here, and why."""
         return await self._get("/api/plan", dict[str, Any], {"model": model})
 
+    async def prefill(self, request: ChatRequest) -> bool:
+        """Have the beginning of a request read whose last message, the user's, is still being written.
+
+        Returns:
+            Does the service do it? It does not where the model is not loaded.
+        """
+        reply = await self._post("/api/prefill", request, dict[str, bool], HINT_SECONDS)
+        return reply.get("accepted", True)
+
     def chat(self, request: ChatRequest) -> ChatStream:
         """Ask for a streamed answer: a context that is iterated. `stream` need not be set."""
         wanted = msgspec.structs.replace(
@@ -174,8 +184,10 @@ class Client:
     async def _get(self, path: str, kind: type[T], params: dict[str, str] | None = None) -> T:
         return await self._fetch(self._http.build_request("GET", path, params=params), kind)
 
-    async def _post(self, path: str, body: msgspec.Struct, kind: type[T]) -> T:
-        timeout = httpx2.Timeout(LOAD_SECONDS, connect=CONNECT_SECONDS)
+    async def _post(
+        self, path: str, body: msgspec.Struct, kind: type[T], seconds: float = LOAD_SECONDS
+    ) -> T:
+        timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
         request = self._http.build_request(
             "POST", path, content=to_json(body), headers=_JSON, timeout=timeout
         )

@@ -66,6 +66,12 @@ class Load(Message, frozen=True):
     """UUID of the GPU that was planned with; empty: none."""
     options: dict[str, Any] = {}
     """For tests of the fake backend only."""
+    kept_memory_bytes: int = 0
+    """Most memory for what was read of conversations and has left the KV cache; 0: none is kept."""
+    kept_disk_bytes: int = 0
+    """Most disk space for it, all models together; 0: nothing is written."""
+    kept_folder: bytes = b""
+    """Where it is written."""
     follow_load: bool = False
     """The threads are the most that may be used; how many are, follows the load of the machine."""
 
@@ -100,6 +106,12 @@ class Abort(Message, frozen=True):
     """Drop a request at once; no further frames follow for it."""
 
     request: str
+
+
+class Forget(Message, frozen=True):
+    """Drop what is kept of the conversations of one owner (`Generate.cache_key`)."""
+
+    key: str
 
 
 class Exit(Message, frozen=True):
@@ -173,5 +185,5 @@ class Step(Message, frozen=True):
     deltas: list[Delta]
 
 
-ToWorker = Load | Generate | Abort | Exit
+ToWorker = Load | Generate | Abort | Forget | Exit
 ToSupervisor = LoadProgress | Loaded | Failed | Accepted | Reading | Step

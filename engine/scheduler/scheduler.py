@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.backends.base import MOST_DRAFTED, Backend, Capabilities, SeqId
+from engine.scheduler.kv_store import KvStore
 from engine.scheduler.pacing import Pacing
+from engine.scheduler.prefix_cache import Found, PrefixCache
 from engine.scheduler.queue import turn
 from engine.scheduler.sequence import HINT, Sequence
-from engine.scheduler.slots import Slots, common_prefix
+from engine.scheduler.slots import common_prefix
 from engine.speculative.speculation import Speculation
 
 HINT_ROWS: Final = 128
@@ -49,6 +51,7 @@ class Scheduler:
         *,
         pacing: Pacing | None = None,
         speculation: Speculation | None = None,
+        store: KvStore | None = None,
     ) -> None:
         self._backend = backend
         self._speculation = speculation
@@ -58,7 +61,8 @@ class Scheduler:
         self._prompts_turn = False
         self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
-        self.slots = Slots(backend)
+        self.prefixes = PrefixCache(backend, store)
+        self.slots = self.prefixes.slots
 
     @property
     def idle(self) -> bool:
@@ -143,18 +147,25 @@ class Scheduler:
             held = {s.slot: s.tokens[: s.num_computed] for s in self.running if s.slot is not None}
             if self._shares_more_soon(sequence, held):
                 continue
-            taken = self.slots.acquire(sequence.tokens, held, needs_logits=not sequence.reads_only)
-            if taken is None:
+            found = self.prefixes.find(
+                sequence.tokens,
+                held,
+                needs_logits=not sequence.reads_only,
+                key=sequence.cache_key,
+            )
+            if found is None:
                 return
-            self._start(sequence, *taken, now)
+            self._start(sequence, found, now)
 
-    def _start(self, sequence: Sequence, slot: SeqId, num_held: int, now: float) -> None:
+    def _start(self, sequence: Sequence, found: Found, now: float) -> None:
         self.waiting.remove(sequence)
-        sequence.slot = slot
-        sequence.num_computed = num_held
+        sequence.slot = found.seq
+        sequence.num_computed = found.num_held
+        sequence.num_restored += found.num_restored
+        sequence.restore_s += found.restore_s
         if sequence.admitted_at is None:
             sequence.admitted_at = now
-            sequence.num_reused = min(num_held, sequence.num_prompt)
+            sequence.num_reused = min(found.num_held, sequence.num_prompt)
         self.running.append(sequence)
 
     def _make_slot_free(self, sequence: Sequence) -> bool:
@@ -163,7 +174,7 @@ class Scheduler:
             return True
         hint = next((s for s in self.running if s.priority >= HINT > sequence.priority), None)
         if hint is not None:
-            self._send_back(hint)
+            self._send_back(hint, free_cells=False)
         return hint is not None
 
     def _has_room(self, sequence: Sequence) -> bool:
@@ -183,7 +194,7 @@ class Scheduler:
         tokens = sequence.tokens
         other = max(reading, key=lambda s: common_prefix(s.tokens, tokens))
         soon = min(common_prefix(other.tokens, tokens), len(other.tokens) - 1)
-        gain = soon - self.slots.best(tokens, held)
+        gain = soon - self.prefixes.best(tokens, held)
         if gain < min(_WORTH_WAITING, max(1, other.num_pending // 2)):
             return False
         other.priority = min(other.priority, sequence.priority)
@@ -191,13 +202,13 @@ class Scheduler:
 
     def finish(self, sequence: Sequence) -> None:
         """The answer is complete; its computed tokens stay in the slot for the next turn."""
-        self._leave(sequence, keep=True)
+        self._leave(sequence)
 
     def abort(self, request: str) -> list[Sequence]:
         """Drop all sequences of a request; returns them."""
         gone = [s for s in (*self.running, *self.waiting) if s.request == request]
         for sequence in gone:
-            self._leave(sequence, keep=True)
+            self._leave(sequence)
         return gone
 
     def cut(self, sequence: Sequence, num_tokens: int) -> None:
@@ -210,14 +221,16 @@ class Scheduler:
         assert sequence.slot is not None
         sequence.num_computed = self._backend.seq_truncate(sequence.slot, n)
 
-    def _leave(self, sequence: Sequence, *, keep: bool) -> None:
+    def _leave(self, sequence: Sequence) -> None:
         if self._speculation is not None:
             self._speculation.forget(sequence)
         if sequence in self.running:
             self.running.remove(sequence)
             assert sequence.slot is not None
-            held = sequence.tokens[: sequence.num_computed] if keep else []
-            self.slots.release(sequence.slot, held)
+            held = sequence.tokens[: sequence.num_computed]
+            self.slots.release(
+                sequence.slot, held, key=sequence.cache_key, is_hint=sequence.reads_only
+            )
             sequence.slot = None
             sequence.num_computed = 0
         elif sequence in self.waiting:
@@ -234,12 +247,18 @@ class Scheduler:
             return None
         if len(self.running) == 1:
             return self.running[0]
-        self._send_back(max(self.running, key=lambda s: (s.priority, s.created_at)))
+        self._send_back(
+            max(self.running, key=lambda s: (s.priority, s.created_at)), free_cells=True
+        )
         return None
 
-    def _send_back(self, sequence: Sequence) -> None:
-        self._leave(sequence, keep=False)
+    def _send_back(self, sequence: Sequence, *, free_cells: bool) -> None:
+        """It goes on later, from what the prefix cache keeps of it."""
+        seq = sequence.slot
+        self._leave(sequence)
         self.waiting.append(sequence)
+        if free_cells and seq is not None:
+            self.prefixes.put_away(self.slots.all[seq])
 
     def resync(self, sequences: list[Sequence]) -> None:
         """After a decode that did not end well: believe the backend about what is held."""

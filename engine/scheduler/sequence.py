@@ -44,6 +44,10 @@ class Sequence:
     """Tokens in the KV cache; the next row is tokens[num_computed]."""
     num_reused: int = 0
     """Prompt tokens that were not computed for this sequence, but found in the cache."""
+    num_restored: int = 0
+    """Of these, how many came from memory or disk; also when it goes on after it had to make room."""
+    restore_s: float = 0.0
+    """Seconds that took."""
     num_drafted: int = 0
     """Tokens that were guessed for it."""
     num_accepted: int = 0

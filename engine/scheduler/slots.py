@@ -6,6 +6,7 @@ sequence operations, whose answers ("really kept", "really shared") are believed
 """
 
 import itertools
+from collections.abc import Callable
 from collections.abc import Sequence as Items
 from dataclasses import dataclass, field
 
@@ -21,6 +22,12 @@ class Slot:
     tokens: list[int] = field(default_factory=list)
     """What it held when it became idle; a busy slot's tokens are its sequence's."""
     last_used: int = 0
+    key: str = ""
+    """Whose tokens these are."""
+    is_hint: bool = False
+    """Nobody has asked for its latest tokens yet."""
+    is_kept: bool = False
+    """Its tokens are in the store behind the KV cache too."""
 
 
 def common_prefix(a: Items[int], b: Items[int]) -> int:
@@ -40,8 +47,15 @@ def common_prefix(a: Items[int], b: Items[int]) -> int:
 class Slots:
     """All physical sequences of a backend."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, leaving: Callable[[Slot], None] | None = None) -> None:
+        """All are idle and empty.
+
+        Args:
+            backend: whose sequences they are.
+            leaving: called before an idle slot loses tokens, while the backend still holds them.
+        """
         self._backend = backend
+        self._leaving = leaving or (lambda _: None)
         self._clock = itertools.count(1)
         self.all = [Slot(SeqId(i)) for i in range(backend.caps.n_seq_max)]
 
@@ -85,37 +99,62 @@ class Slots:
         lost = len(source.tokens) - wanted
         cheap = lost <= 1 or (empty is None and (lost <= wanted or source is idle[0]))
         if not source.busy and wanted and cheap:
+            if lost > 1:
+                self._leaving(source)
             kept = self._backend.seq_truncate(source.seq, wanted)
             return self._taken(source).seq, kept
         target = empty or idle[0]
-        self._backend.seq_clear(target.seq)
+        self._empty(target)
         shared = 0
         if wanted and source is not target:
             shared = self._backend.seq_fork(source.seq, target.seq, wanted)
         return self._taken(target).seq, shared
+
+    def take_empty(self) -> SeqId | None:
+        """Give the least valuable slot to a sequence, without any tokens; None when all are busy."""
+        slot = min(self.idle, key=lambda slot: bool(slot.tokens), default=None)
+        if slot is None:
+            return None
+        self._empty(slot)
+        return self._taken(slot).seq
+
+    def _empty(self, slot: Slot) -> None:
+        if slot.tokens:
+            self._leaving(slot)
+            slot.tokens = []
+        self._backend.seq_clear(slot.seq)
 
     def _taken(self, slot: Slot) -> Slot:
         slot.busy = True
         slot.tokens = []
         return slot
 
-    def release(self, seq: SeqId, tokens: list[int]) -> None:
+    def release(
+        self, seq: SeqId, tokens: list[int], *, key: str = "", is_hint: bool = False
+    ) -> Slot:
         """An answer left its slot; `tokens` stay there for reuse (empty: drop them)."""
         slot = self.all[seq]
         slot.busy = False
         slot.last_used = next(self._clock)
-        slot.tokens = tokens
+        slot.tokens, slot.key, slot.is_hint = tokens, key, is_hint
+        slot.is_kept = False
         if not tokens:
             self._backend.seq_clear(seq)
+        return slot
 
     def evict_idle(self) -> bool:
         """Drop the least recently used idle tokens; False when there are none."""
         slot = next((slot for slot in self.idle if slot.tokens), None)
         if slot is None:
             return False
-        self._backend.seq_clear(slot.seq)
-        slot.tokens = []
+        self._empty(slot)
         return True
+
+    def drop(self, slot: Slot, *, keep: bool) -> None:
+        """Empty an idle slot; `keep`: what it held is offered to `leaving` first."""
+        if not keep:
+            slot.tokens = []
+        self._empty(slot)
 
     def check(self) -> None:
         """Assert that an idle slot's tokens are what the backend holds. For tests."""

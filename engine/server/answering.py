@@ -50,7 +50,7 @@ class WholeAnswer(Response):
         headers: dict[str, str] = {}
         async with (
             self._service.answers.interruptible(receive, is_answer=True),
-            self._service.engine.answer(self._model, self._request) as answer,
+            self._service.answer(self._model, self._request) as answer,
         ):
             headers[REQUEST_ID] = answer.request_id
             self._shape.open(heading(answer, self._service))
@@ -110,7 +110,7 @@ class StreamedAnswer(Response):
         await outbox.finish()
 
     async def _run(self, outbox: Outbox) -> None:
-        async with self._service.engine.answer(self._model, self._request) as answer:
+        async with self._service.answer(self._model, self._request) as answer:
             outbox.headers[REQUEST_ID] = answer.request_id
             self._shape.open(heading(answer, self._service))
             async for event in answer:

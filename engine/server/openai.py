@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from engine.api.requests import ChatRequest, CompletionRequest
 from engine.api.validate import (
+    answer_schema,
     parse_chat,
     parse_completion,
     sampling_params,
@@ -37,13 +38,7 @@ EVENTS_HEADER = "x-inglenook-events"
 async def chat_completions(request: Request) -> Response:
     """POST /v1/chat/completions."""
     wanted = parse_chat(await read_json_body(request))
-    prompt = ChatPrompt(
-        messages=template_messages(wanted),
-        tools=None if wanted.tool_choice == "none" else wanted.tools,
-        template_args=wanted.chat_template_kwargs or {},
-        continue_final=bool(wanted.continue_final_message),
-    )
-    return _reply(request, wanted, prompt, ChatShape)
+    return _reply(request, wanted, chat_prompt(wanted), ChatShape)
 
 
 async def completions(request: Request) -> Response:
@@ -75,6 +70,16 @@ ROUTES = (
     Route("/v1/models", list_models, methods=["GET"]),
     Route("/v1/models/{id:path}", get_model, methods=["GET"]),
 )
+
+
+def chat_prompt(wanted: ChatRequest) -> ChatPrompt:
+    """What the worker's chat template is given."""
+    return ChatPrompt(
+        messages=template_messages(wanted),
+        tools=None if wanted.tool_choice == "none" else wanted.tools,
+        template_args=wanted.chat_template_kwargs or {},
+        continue_final=bool(wanted.continue_final_message),
+    )
 
 
 def _reply(
@@ -112,6 +117,8 @@ def _order(
         stop=stop_strings(wanted),
         num_choices=wanted.n or 1,
         ignore_end=bool(wanted.ignore_eos),
+        schema=answer_schema(wanted),
+        cache_key=wanted.prompt_cache_key or "",
     )
 
 

@@ -1,12 +1,14 @@
 """What every route needs, and how it gets it: `Service`, one for each app."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import cast
 
 from starlette.requests import Request
 
 from engine.server.interruption import Answers
-from engine.supervisor.answer import Engine
+from engine.server.metering import Meter
+from engine.supervisor.answer import Answer, AnswerRequest, Engine
 from engine.types import SamplingParams
 
 
@@ -22,6 +24,13 @@ class Service:
     """Where a request is silent."""
     ping_seconds: float
     answers: Answers = field(default_factory=Answers)
+    meter: Meter = field(default_factory=Meter)
+
+    def answer(
+        self, model: str | None, request: AnswerRequest
+    ) -> AbstractAsyncContextManager[Answer]:
+        """See `Engine.answer`; it is counted."""
+        return self.meter.watch(self.engine.answer(model, request))
 
     @property
     def fingerprint(self) -> str:

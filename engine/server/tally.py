@@ -35,20 +35,26 @@ class Tally:
             prompt_tokens_details=PromptDetails(cached_tokens=cached),
         )
 
-    def pace(self) -> Pace | None:
+    def timings(self) -> Timings | None:
         """Times of the request: choices run side by side, so the longest counts, and tokens add up."""
         if not self._timings:
             return None
         parts = self._timings.values()
-        return Pace.of(
-            Timings(
-                queue_s=max(t.queue_s for t in parts),
-                prefill_s=max(t.prefill_s for t in parts),
-                decode_s=max(t.decode_s for t in parts),
-                prompt_tokens=max(t.prompt_tokens for t in parts),
-                reused_tokens=min(t.reused_tokens for t in parts),
-                completion_tokens=sum(t.completion_tokens for t in parts),
-                drafted_tokens=sum(t.drafted_tokens for t in parts),
-                accepted_tokens=sum(t.accepted_tokens for t in parts),
-            )
+        return Timings(
+            queue_s=max(t.queue_s for t in parts),
+            prefill_s=max(t.prefill_s for t in parts),
+            decode_s=max(t.decode_s for t in parts),
+            prompt_tokens=max(t.prompt_tokens for t in parts),
+            reused_tokens=min(t.reused_tokens for t in parts),
+            completion_tokens=sum(t.completion_tokens for t in parts),
+            drafted_tokens=sum(t.drafted_tokens for t in parts),
+            accepted_tokens=sum(t.accepted_tokens for t in parts),
+            restored_tokens=min(t.restored_tokens for t in parts),
+            restore_s=max(t.restore_s for t in parts),
+            paced_by=next((t.paced_by for t in parts if t.paced_by), ""),
         )
+
+    def pace(self) -> Pace | None:
+        """The same as the wire has it."""
+        timings = self.timings()
+        return Pace.of(timings) if timings else None

@@ -18,6 +18,7 @@ suspects run one at a time, so that they do not take innocent neighbours with th
 import asyncio
 import logging
 import time
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -37,6 +38,7 @@ from engine.ipc.messages import (
     Step,
     ToSupervisor,
 )
+from engine.supervisor.answer import AnswerRequest
 from engine.supervisor.process import Worker, describe_exit
 from engine.supervisor.running import RunningAnswer
 from engine.types import ModelState
@@ -76,6 +78,8 @@ class ModelHost:
         self._launch = launch
         self._on_idle = on_idle
         self._answers: dict[str, RunningAnswer] = {}
+        self._reading_ahead = ""
+        """The request that the worker reads ahead for, or empty: at most one, and nobody waits for it."""
         self._worker: Worker | None = None
         self._task: asyncio.Task[None] | None = None
         self._wanted = False
@@ -114,6 +118,7 @@ class ModelHost:
         """Take an answer on; starts the worker if need be."""
         self._answers[answer.request_id] = answer
         self._cancel_idle_timer()
+        self._stop_reading_ahead()
         self._ensure_running()
         self._send_unsent()
 
@@ -124,6 +129,22 @@ class ModelHost:
         if answer.sent and not answer.complete and self._worker:
             self._worker.send(Abort(answer.request_id))
         self._after_answer()
+
+    def read_ahead(self, request: AnswerRequest) -> bool:
+        """Read a prompt that may come next, beside all else and in place of the last one so read.
+
+        It is no answer: it keeps nothing loaded, restarts no worker, and nobody hears of its end.
+
+        Returns:
+            False: there is no worker for it, or one that has yet to prove itself after a death.
+        """
+        if self.state != "ready" or self._worker is None or self.has_died:
+            return False
+        self._stop_reading_ahead()
+        reading = RunningAnswer(uuid.uuid4().hex, self.model, request)
+        self._reading_ahead = reading.request_id
+        self._worker.send(reading.to_message())
+        return True
 
     async def ensure_ready(self) -> None:
         """Load without an answer.
@@ -155,6 +176,7 @@ class ModelHost:
             await self._wait_for_change()
         worker, task = self._worker, self._task
         if worker is not None:
+            self._stop_reading_ahead()
             self._set_state("stopping")
             await worker.stop()
             # Not the task's end: where an answer came meanwhile it goes on, and may then wait
@@ -211,6 +233,7 @@ class ModelHost:
         stopping = self.state == "stopping"
         code = await worker.wait()
         self._worker = None
+        self._reading_ahead = ""
         self.loaded = None
         self._on_idle()
         if self.problem is not None:
@@ -278,6 +301,9 @@ class ModelHost:
         match message:
             case Failed(request=""):
                 self.problem = EngineError.from_wire(message.error)
+            case Failed(request=self._reading_ahead):
+                self._reading_ahead = ""
+                logger.debug("reading ahead failed, model=%s", self.model)
             case Failed() if answer:
                 self._end(answer, EngineError.from_wire(message.error))
             case Accepted() if answer:
@@ -287,14 +313,18 @@ class ModelHost:
 
     def _on_delta(self, delta: Delta) -> None:
         answer = self._answers.get(delta.request)
-        if answer is None:
-            return  # its reader left while the frame was on its way
+        if answer is None:  # its reader left while the frame was on its way, or there never was one
+            if delta.request == self._reading_ahead and delta.finish is not None:
+                self._reading_ahead = ""
+            return
         was_suspect = answer.strikes > 0
         answer.delta(delta)
         self._deaths = 0
         if answer.complete:
             del self._answers[delta.request]
             self._after_answer()
+            if not self.busy and not self._reading_ahead and (following := answer.next_turn()):
+                self.read_ahead(following)
         if was_suspect:
             self._send_unsent()
 
@@ -343,6 +373,11 @@ class ModelHost:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
+
+    def _stop_reading_ahead(self) -> None:
+        if self._reading_ahead and self._worker is not None:
+            self._worker.send(Abort(self._reading_ahead))
+        self._reading_ahead = ""
 
     def _set_state(self, state: ModelState) -> None:
         self.state = state

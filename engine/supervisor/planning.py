@@ -4,6 +4,7 @@ import dataclasses
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from engine.config import ModelSettings
 from engine.errors import ModelNotFound
@@ -117,9 +118,23 @@ def draft_of(library: Library, model: LibraryModel, settings: ModelSettings) -> 
 
 
 def load_message(
-    model: LibraryModel, plan: Plan, settings: ModelSettings, draft: LibraryModel | None = None
+    model: LibraryModel,
+    plan: Plan,
+    settings: ModelSettings,
+    *,
+    draft: LibraryModel | None = None,
+    kept_folder: Path | None = None,
 ) -> Load:
-    """What the worker is told to do, as planned."""
+    """What the worker is told to do, as planned.
+
+    Args:
+        model: to load.
+        plan: how.
+        settings: what the user chose.
+        draft: a model that guesses for it.
+        kept_folder: where conversations' memory may be written; None: nowhere.
+    """
+    on_disk = settings.keep == "disk" and kept_folder is not None
     return Load(
         path=os.fsencode(model.path),
         backend=plan.backend,
@@ -132,6 +147,9 @@ def load_message(
         exact=settings.exact,
         gpu=plan.gpu.uuid if plan.gpu else "",
         draft_path=os.fsencode(draft.path) if draft else b"",
+        kept_memory_bytes=settings.keep_memory_mib << 20 if settings.keep != "off" else 0,
+        kept_disk_bytes=settings.keep_disk_mib << 20 if on_disk else 0,
+        kept_folder=os.fsencode(kept_folder) if on_disk and kept_folder else b"",
     )
 
 

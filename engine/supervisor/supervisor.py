@@ -62,6 +62,7 @@ class Supervisor:
         probe: Callable[[], Hardware],
         *,
         default_model: str | None = None,
+        kept_folder: Path | None = None,
         start: Callable[[str], Awaitable[Worker]] = WorkerProcess.start,
         load_overrides: Mapping[str, Any] | None = None,
     ) -> None:
@@ -72,6 +73,7 @@ class Supervisor:
             settings: how to load them.
             probe: looks at the machine; called again for every load, as free memory changes.
             default_model: answers requests that name none.
+            kept_folder: where what was read of conversations may be kept; None: nowhere.
             start: starts a worker process.
             load_overrides: fields of `Load` that tests set, such as the fake backend.
         """
@@ -79,6 +81,7 @@ class Supervisor:
         self._settings = settings
         self._probe = probe
         self._default_model = default_model
+        self._kept_folder = kept_folder
         self._start = start
         self._load_overrides = dict(load_overrides or {})
         self._hosts: dict[str, LibraryHost] = {}
@@ -104,6 +107,11 @@ class Supervisor:
             yield running
         finally:
             host.release(running)
+
+    async def read_ahead(self, model: str | None, request: AnswerRequest) -> bool:
+        """See Engine."""
+        host = self._host_of(await self._find(model))
+        return host is not None and host.read_ahead(request)
 
     async def models(self) -> list[ModelStatus]:
         """See Engine."""
@@ -314,7 +322,7 @@ class Supervisor:
         plan = host.plan = await self._make_room(entry, settings, draft)
         for reason in plan.reasons:
             logger.info("plan, model=%s: %s", entry.id, reason)
-        load = load_message(entry, plan, settings, draft)
+        load = load_message(entry, plan, settings, draft=draft, kept_folder=self._kept_folder)
         return msgspec.structs.replace(load, **self._load_overrides)
 
     async def _make_room(

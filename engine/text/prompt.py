@@ -7,6 +7,7 @@ control markers inside messages, tools and arguments are plain text, only the te
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from engine.errors import InvalidRequest
@@ -17,6 +18,8 @@ from engine.text.tokenizer import Tokenizer
 
 _THINK = "<think>"
 _THOUGHT_END = "</think>"
+_LONGEST_WORD = 16
+"""Characters without a space in which more at the end can plausibly change how the first are divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,50 @@ def encode_chat(
         reasoning_prefilled=_opens_thought(rendered.text, prepared),
         notice=rendered.notice,
     )
+
+
+def encode_beginning(
+    tokenizer: Tokenizer,
+    template: ChatTemplate,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    template_args: Mapping[str, Any] | None = None,
+) -> list[int]:
+    """The tokens that messages will begin with however their last one, still being written, goes on.
+
+    Where its text stops, tokens are in flux: a word that grows is divided anew. What several endings
+    agree on counts as settled: more letters behind the text as it is, and a space, a mark or a line
+    behind the text without its last word. Without spaces (Chinese, an address) its last characters
+    stand for that word. Should a tokenizer differ after all, its tokens are computed again.
+
+    Raises:
+        As `encode_chat`; InvalidRequest also where the last message has no text to go on with.
+    """
+    prepared = conversation.prepare(messages)
+    last = prepared[-1] if prepared else {}
+    text = last.get("content")
+    if not isinstance(text, str):
+        raise InvalidRequest(
+            "The last message has no text that could go on.",
+            hint="Send what is written so far as the last message.",
+            param="messages",
+        )
+    stem = _without_last_word(text)
+    endings = (text + "a", stem + " b", stem + ":", stem + "\n\nb")
+    prompts = [
+        encode_chat(
+            tokenizer, template, [*prepared[:-1], last | {"content": end}], tools, template_args
+        ).tokens
+        for end in endings
+    ]
+    agreed = takewhile(lambda row: len(set(row)) == 1, zip(*prompts, strict=False))
+    return [row[0] for row in agreed]
+
+
+def _without_last_word(text: str) -> str:
+    stem = text.rstrip()
+    start = max((stem.rfind(space) for space in " \t\r\n\u3000"), default=-1)
+    return stem[: max(start, len(stem) - _LONGEST_WORD, 0)].rstrip()
 
 
 def _continued(

@@ -20,6 +20,7 @@ from engine.text.template import ChatTemplate, choose_template
 from engine.text.tokenizer import Tokenizer
 from engine.worker.inbox import Inbox
 from engine.worker.intake import Intake
+from engine.worker.keeping import make_store
 from engine.worker.loop import Loop
 from engine.worker.speculating import make_speculation
 
@@ -45,13 +46,16 @@ def main() -> int:
         opened = _open(load, request, channel)
         template, notice = _template(opened.tokenizer, load.chat_template)
         speculation = make_speculation(load, opened, request, notes)
+        store = make_store(load, opened.backend.caps)
     except EngineError as error:
         logger.warning("load failed: %s", error)
         channel.send(Failed("", error.to_wire()))
         return 0
     caps = opened.backend.caps
     intake = Intake(opened.tokenizer, template, caps, notice or "")
-    inbox.start_intake(intake, opened.backend.request_abort)
+    inbox.start_intake(
+        intake, opened.backend.request_abort, store.read_ahead if store is not None else None
+    )
     channel.send(
         Loaded(
             n_ctx=caps.n_ctx_seq,
@@ -63,7 +67,9 @@ def main() -> int:
         )
     )
     compute = Compute(opened.backend, _thread_control(load, opened.backend))
-    Loop(opened.backend, channel, inbox, compute=compute, speculation=speculation).run()
+    Loop(
+        opened.backend, channel, inbox, compute=compute, speculation=speculation, store=store
+    ).run()
     opened.backend.close()
     return 0
 

@@ -8,11 +8,11 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from engine.errors import EngineError
 from engine.ipc.channel import Channel
-from engine.ipc.messages import Abort, Exit, Failed, Generate, Load
+from engine.ipc.messages import Abort, Exit, Failed, Forget, Generate, Load
 from engine.scheduler.sequence import HINT
 from engine.worker.intake import Admitted, Intake
 
@@ -22,7 +22,7 @@ _UNPREPARED = EngineError("The request could not be prepared.", hint="The log ha
 
 _INTAKE_STACK_BYTES = 64 << 20
 
-ForLoop = Admitted | Abort | Exit
+ForLoop = Admitted | Abort | Forget | Exit
 
 
 class Inbox:
@@ -37,6 +37,7 @@ class Inbox:
         self._preparing: set[str] = set()
         """Requests between their arrival and the loop; an Abort removes them."""
         self._request_abort: Callable[[], None] = lambda: None
+        self._read_ahead: Callable[[Sequence[int]], None] | None = None
         self.reading: frozenset[str] = frozenset()
         """Requests whose prompt is in the running decode. Set by the loop."""
         self.reading_hint = False
@@ -46,9 +47,21 @@ class Inbox:
         """Start reading frames."""
         threading.Thread(target=self._read, name="reader", daemon=True).start()
 
-    def start_intake(self, intake: Intake, request_abort: Callable[[], None]) -> None:
-        """Start preparing requests; those that came during the load are waiting."""
+    def start_intake(
+        self,
+        intake: Intake,
+        request_abort: Callable[[], None],
+        read_ahead: Callable[[Sequence[int]], None] | None = None,
+    ) -> None:
+        """Start preparing requests; those that came during the load are waiting.
+
+        Args:
+            intake: prepares them.
+            request_abort: stops the running decode.
+            read_ahead: told each prompt's tokens before the loop has them.
+        """
         self._request_abort = request_abort
+        self._read_ahead = read_ahead
         # llama.cpp splits text by recursion: 320 bytes of stack per character of a long equal run
         threading.stack_size(_INTAKE_STACK_BYTES)
         threading.Thread(target=self._prepare, args=(intake,), name="intake", daemon=True).start()
@@ -67,6 +80,7 @@ class Inbox:
                 return messages
 
     def _read(self) -> None:
+        leaving = False
         try:
             for message in self._channel.messages():
                 match message:
@@ -84,17 +98,23 @@ class Inbox:
                             self._request_abort()
                     case Load():
                         self._load.put(message)
+                    case Forget():
+                        self._for_loop.put(message)
                     case Exit():
+                        leaving = True
                         self._for_loop.put(message)
         finally:
-            # The service is gone, and nobody can be told anything any more.
-            os._exit(0)
+            if not leaving:  # else the loop ends the process, when it has kept what there is to keep
+                # The service is gone, and nobody can be told anything any more.
+                os._exit(0)
 
     def _prepare(self, intake: Intake) -> None:
         while True:
             message = self._for_intake.get()
             try:
                 admitted = intake.take(message)
+                if self._read_ahead is not None:
+                    self._read_ahead(admitted.accepted.prompt)
             except EngineError as error:
                 self._channel.send(Failed(message.request, error.to_wire()))
                 continue

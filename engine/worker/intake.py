@@ -3,17 +3,23 @@
 Zone: worker process. Tokenizing a long prompt must not stall the answers that are being written.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engine.backends.base import Capabilities
 from engine.errors import ContextOverflow, InvalidRequest
 from engine.ipc.messages import Accepted, ChatPrompt, Generate, TextPrompt
 from engine.sampling.sampler import Sampled, Sampler
 from engine.scheduler.sequence import Sequence
-from engine.text.prompt import encode_chat, encode_text
+from engine.text.prompt import encode_beginning, encode_chat, encode_text
 from engine.text.template import ChatTemplate
 from engine.text.tokenizer import Tokenizer
 from engine.worker.emit import Emitter, Limits
+
+if TYPE_CHECKING:
+    from engine.sampling.grammar import Grammar, Grammars
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +46,14 @@ class Intake:
         self._caps = caps
         self._template_notice = template_notice
         """Told once, with the first chat."""
+        self._grammars: Grammars | None = None
 
     def take(self, message: Generate) -> Admitted:
         """Prepare a request.
 
         Raises:
-            InvalidRequest: the template refuses the messages, ids that do not exist, no prompt.
+            InvalidRequest: the template refuses the messages, ids that do not exist, no prompt, a
+                schema that no answer can be held to.
             ContextOverflow: the prompt leaves no room for an answer.
             ModelFormatError: the model's template does not work.
         """
@@ -55,7 +63,8 @@ class Intake:
         limits = Limits(
             max_tokens=limit if message.max_tokens is None else min(limit, message.max_tokens),
             stop=(*message.stop, *self._template_stops(message)),
-            ignore_end=message.ignore_end,
+            # with a schema there is nothing behind the end
+            ignore_end=message.ignore_end and not message.schema,
         )
         sequences: list[tuple[Sequence, Emitter]] = []
         for choice in range(message.num_choices):
@@ -63,7 +72,7 @@ class Intake:
                 continue
             resume = message.resume[choice] if choice < len(message.resume) else []
             emitter = Emitter(self._tokenizer, limits, reasoning_prefilled=prefilled)
-            sampler = Sampler(message.sampling, choice, prompt)
+            sampler = Sampler(message.sampling, choice, prompt, self._grammar(message, prefilled))
             for token in resume:
                 sampler.accept(token)
                 emitter.push(Sampled(token, None, ()))
@@ -73,7 +82,9 @@ class Intake:
                 tokens=[*prompt, *resume],
                 num_prompt=len(prompt),
                 sampler=sampler,
-                leader=sequences[0][0] if sequences else None,
+                priority=message.priority,
+                reads_only=message.reads_only,
+                cache_key=message.cache_key,
             )
             sequences.append((sequence, emitter))
         accepted = Accepted(message.request, prompt, prefilled, notice)
@@ -81,6 +92,11 @@ class Intake:
 
     def _encode(self, message: Generate) -> tuple[list[int], bool, str]:
         prompt = message.prompt
+        if isinstance(prompt, ChatPrompt) and message.reads_only:
+            beginning = encode_beginning(
+                self._tokenizer, self._template, prompt.messages, prompt.tools, prompt.template_args
+            )
+            return beginning, False, ""
         if isinstance(prompt, ChatPrompt):
             encoded = encode_chat(
                 self._tokenizer,
@@ -96,6 +112,15 @@ class Intake:
         if isinstance(prompt, TextPrompt):
             return encode_text(self._tokenizer, prompt.text), False, ""
         return prompt.tokens, prompt.reasoning_prefilled, ""
+
+    def _grammar(self, message: Generate, prefilled: bool) -> Grammar | None:
+        if not message.schema or message.reads_only:
+            return None
+        if self._grammars is None:
+            from engine.sampling.grammar import Grammars
+
+            self._grammars = Grammars(self._tokenizer)
+        return self._grammars.start(message.schema, in_thought=prefilled)
 
     def _template_stops(self, message: Generate) -> tuple[str, ...]:
         return self._template.stops if isinstance(message.prompt, ChatPrompt) else ()

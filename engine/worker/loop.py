@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 from engine.backends.base import Backend
 from engine.ipc.channel import Channel
-from engine.ipc.messages import Abort, Delta, Exit, Failed, Reading, Step
+from engine.ipc.messages import Abort, Delta, Exit, Failed, Forget, Reading, Step
 from engine.sampling.sampler import Sampled
 from engine.scheduler.compute import Compute
+from engine.scheduler.kv_store import KvStore
 from engine.scheduler.scheduler import Scheduler, Work
 from engine.scheduler.sequence import HINT, Sequence
 from engine.scheduler.step import (
@@ -31,6 +32,9 @@ from engine.worker.intake import Admitted
 
 logger = logging.getLogger(__name__)
 
+_LAST_WRITE_S = 3.0
+"""How long a worker that leaves waits for the disk."""
+
 
 class Loop:
     """Serves requests until told to leave."""
@@ -43,11 +47,12 @@ class Loop:
         *,
         compute: Compute | None = None,
         speculation: Speculation | None = None,
+        store: KvStore | None = None,
     ) -> None:
         self._backend = backend
         self._channel = channel
         self._inbox = inbox
-        self._scheduler = Scheduler(backend, speculation=speculation)
+        self._scheduler = Scheduler(backend, speculation=speculation, store=store)
         self._stepper = Stepper(
             self._scheduler,
             backend,
@@ -66,8 +71,11 @@ class Loop:
         while True:
             if self._scheduler.idle:
                 gc.collect()
-            for message in self._inbox.take(wait=self._scheduler.idle):
+            # while nobody waits, what has been read is copied out, a piece between two looks
+            wait = self._scheduler.idle and not self._scheduler.prefixes.keep_one()
+            for message in self._inbox.take(wait=wait):
                 if isinstance(message, Exit):
+                    self._scheduler.prefixes.close(_LAST_WRITE_S)
                     return
                 self._handle(message)
             events = self._stepper.step()
@@ -75,7 +83,10 @@ class Loop:
             if events:
                 self._emit(events)
 
-    def _handle(self, message: Admitted | Abort) -> None:
+    def _handle(self, message: Admitted | Abort | Forget) -> None:
+        if isinstance(message, Forget):
+            self._scheduler.prefixes.forget(message.key)
+            return
         if isinstance(message, Abort):
             for sequence in self._scheduler.abort(message.request):
                 self._forget(sequence)
@@ -167,4 +178,7 @@ def _timings(sequence: Sequence) -> Timings:
         completion_tokens=sequence.num_answer,
         drafted_tokens=sequence.num_drafted,
         accepted_tokens=sequence.num_accepted,
+        restored_tokens=min(sequence.num_restored, sequence.num_reused),
+        restore_s=sequence.restore_s,
+        paced_by=sequence.paced_by,
     )

@@ -148,6 +148,31 @@ class BackendConformance:
         state = backend.export_state(A)
         assert backend.import_state(B, state[: len(state) // 2 + 1]) == 0
         assert backend.seq_len(B) == 0
+
+    @pytest.mark.parametrize("cut", [1, 5, len(TEXT) - 1])
+    def test_a_state_in_two_pieces_is_the_whole(self, backend: Backend, fresh, cut: int) -> None:
+        if not backend.caps.exports_ranges:
+            return
+        feed(backend, A, TEXT)
+        tail = bytes(backend.export_state(A, cut))
+        assert backend.seq_truncate(A, cut) == cut
+        head = bytes(backend.export_state(A))
+        backend.seq_clear(A)  # in free cells: llama.cpp sums keys in the order of their cells
+        assert backend.import_state(B, head) == cut
+        assert backend.import_state(B, tail, cut) == len(TEXT)
+        assert self.same(feed(backend, B, [7]), fresh([*TEXT, 7]))
+        assert backend.seq_span(B) == (0, len(TEXT) + 1)
+
+    def test_a_piece_that_is_cut_off_is_refused_and_nothing_is_left(self, backend: Backend) -> None:
+        if not backend.caps.exports_ranges:
+            return
+        feed(backend, A, TEXT)
+        tail = bytes(backend.export_state(A, 4))
+        feed(backend, B, TEXT[:4])
+        assert backend.import_state(B, tail[: len(tail) // 2 + 1], 4) == 0
+        assert backend.seq_len(B) == 0
+        feed(backend, B, TEXT[:4])
+        assert backend.import_state(B, tail, 4) == len(TEXT)
         assert backend.seq_len(A) == len(TEXT)
 
     def test_no_space_leaves_everything_as_it_was(self, backend: Backend, fresh) -> None:

@@ -64,7 +64,7 @@ def main() -> None:
     """Never returns by itself, but ends with the process that started it."""
     app = QApplication([])
     desktop = Desktop(app, Paths.find(sys.argv[1]))
-    desktop.chat_store.set_defaults({"ignore_eos": True, "max_tokens": 1500})
+    desktop.chat_store.defaults = {"ignore_eos": True, "max_tokens": 1500}
     desktop.start()
     user = BusyUser(desktop)
     parent = psutil.Process().ppid()

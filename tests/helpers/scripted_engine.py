@@ -126,6 +126,7 @@ class ScriptedEngine:
 
     Attributes:
         requests: (model, request) of every answer that was asked for.
+        readings: the same of what was read ahead.
         running: ids of answers that were not left yet.
         finished, aborted: ids of answers left after, and before, their end.
     """
@@ -133,6 +134,7 @@ class ScriptedEngine:
     def __init__(self, script: Script | None = None, models: Sequence[str] | None = None) -> None:
         self.script = script or say("Hello", " world", "!")
         self.requests: list[tuple[str | None, AnswerRequest]] = []
+        self.readings: list[tuple[str, AnswerRequest]] = []
         self.running: set[str] = set()
         self.finished: list[str] = []
         self.aborted: list[str] = []
@@ -164,6 +166,13 @@ class ScriptedEngine:
             self.running.discard(answer.request_id)
             (self.finished if answer.done else self.aborted).append(answer.request_id)
             self._note()
+
+    async def read_ahead(self, model: str | None, request: AnswerRequest) -> bool:
+        name = next(iter(self._models)) if model is None else self._find(model)
+        if self._models[name].state != "ready":
+            return False
+        self.readings.append((name, request))
+        return True
 
     async def until(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
         """Wait for a condition on this engine's attributes; TimeoutError if it does not come."""

@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.backends.fake import FakeOptions
+from engine.scheduler.kv_store import KvStore
 from tests.unit.test_scheduler import Engine, alone, sequence
 
 SHARED = list(b"a shared system prompt. ")
@@ -20,16 +21,18 @@ SHARED = list(b"a shared system prompt. ")
     context=st.sampled_from([90, 140, 2000]),
     chunk=st.sampled_from([1, 5, 64]),
     num_tokens=st.integers(1, 20),
+    kept_bytes=st.sampled_from([None, 0, 900, 1 << 20]),
 )
 @settings(max_examples=60, deadline=None)
 def test_schedules_do_not_change_answers(
-    prompts, arrivals, aborted, memory, num_sequences, context, chunk, num_tokens
+    prompts, arrivals, aborted, memory, num_sequences, context, chunk, num_tokens, kept_bytes
 ) -> None:
     engine = Engine(
         context=context,
         num_sequences=num_sequences,
         options=FakeOptions(memory=memory, window=8, n_batch=64),
         prefill_chunk=chunk,
+        store=None if kept_bytes is None else KvStore("fake", memory_bytes=kept_bytes),
     )
     wanted = {
         str(i): [*(SHARED if shared else []), *text] for i, (shared, text) in enumerate(prompts)

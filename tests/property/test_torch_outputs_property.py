@@ -40,6 +40,16 @@ def edits_of(draw, n_vocab: int, *, elements=numbers) -> tuple[np.ndarray, np.nd
     return np.array(ids, np.int32), np.array(new, np.float32)
 
 
+@st.composite
+def allowed_of(draw, row: np.ndarray) -> np.ndarray | None:
+    """Some ids or None; at least one that has a chance."""
+    if draw(st.booleans()):
+        return None
+    possible = np.flatnonzero(row > -math.inf).tolist()
+    some = draw(st.sets(st.integers(0, row.size - 1), max_size=30))
+    return np.array(sorted(some | {draw(st.sampled_from(possible))}))
+
+
 def both(rows: np.ndarray) -> tuple[HostOutputs, DeviceOutputs]:
     mine = rows.copy()
     return HostOutputs(len(mine), mine.__getitem__), DeviceOutputs(torch.from_numpy(rows.copy()))
@@ -51,15 +61,17 @@ def test_they_agree(rows, data) -> None:
     host, device = both(rows)
     n_vocab = rows.shape[1]
     for row in range(len(rows)):
-        edits = data.draw(edits_of(n_vocab))
+        edits, allowed = data.draw(edits_of(n_vocab)), data.draw(allowed_of(rows[row]))
         k = data.draw(st.one_of(st.integers(1, n_vocab), st.sampled_from([1, n_vocab, 10**9])))
-        expected, found = host.candidates(row, k, edits), device.candidates(row, k, edits)
+        expected = host.candidates(row, k, edits, allowed)
+        found = device.candidates(row, k, edits, allowed)
         assert found.ids.tolist() == expected.ids.tolist()
         assert found.logits.tobytes() == expected.logits.tobytes()
         assert found.complete == expected.complete
         assert (found.ids.dtype, found.logits.dtype) == (np.int32, np.float32)
-        assert len(found.ids) == min(k, n_vocab)
-        assert device.lse(row, edits) == pytest.approx(host.lse(row, edits), abs=4e-6, rel=1e-6)
+        assert len(found.ids) == min(k, n_vocab if allowed is None else allowed.size)
+        lse = host.lse(row, edits, allowed)
+        assert device.lse(row, edits, allowed) == pytest.approx(lse, abs=4e-6, rel=1e-6)
         assert device.logits(row).tobytes() == rows[row].tobytes() == host.logits(row).tobytes()
 
 

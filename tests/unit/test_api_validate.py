@@ -5,6 +5,7 @@ import pytest
 
 from engine.api.requests import ChatRequest
 from engine.api.validate import (
+    answer_schema,
     parse_chat,
     parse_completion,
     sampling_params,
@@ -203,14 +204,11 @@ def test_contradicting_names() -> None:
 @pytest.mark.parametrize(
     "field",
     [
-        {"response_format": {"type": "json_object"}},
-        {"response_format": "json"},
         {"tool_choice": "required"},
         {"tool_choice": {"type": "function", "function": {"name": "x"}}},
         {"functions": [{"name": "x"}]},
         {"function_call": {"name": "x"}},
         {"grammar": "root ::= x"},
-        {"json_schema": {"type": "object"}},
         {"audio": {"voice": "x"}},
     ],
 )
@@ -264,3 +262,128 @@ def test_best_of_n_is_n() -> None:
 def test_completion_logprobs() -> None:
     params = sampling_params(completion(prompt="x", logprobs=0), SamplingParams())
     assert params.num_logprobs == 0
+
+
+# --- JSON schemas ---------------------------------------------------------------------------------------
+
+SCHEMA = {"type": "object", "properties": {"b": {"type": "string"}, "a": {"const": "é"}}}
+
+
+def schema_of(**fields: Any) -> Any:
+    text = answer_schema(chat(**fields))
+    assert answer_schema(completion(prompt="x", **fields)) == text
+    return json.loads(text) if text else None
+
+
+def wrapped(schema: object, **more: object) -> dict[str, object]:
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema, **more}}
+
+
+def test_a_schema_may_come_in_all_the_usual_places() -> None:
+    assert schema_of() is None
+    assert schema_of(response_format={"type": "text"}) is None
+    assert schema_of(response_format={"type": "json_object"}) == {"type": "object"}
+    for fields in (
+        {"response_format": wrapped(SCHEMA)},
+        {"response_format": wrapped(SCHEMA, strict=True, description="x")},
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}},
+        {"response_format": {"type": "json_schema", "schema": SCHEMA}},
+        {"response_format": {"type": "json_object", "schema": SCHEMA}},
+        {"json_schema": SCHEMA},
+        {"json_schema": SCHEMA, "response_format": wrapped(SCHEMA)},
+        {"json_schema": SCHEMA, "response_format": {"type": "json_object"}},
+    ):
+        found = schema_of(**fields)
+        assert found == SCHEMA
+        assert list(found["properties"]) == ["b", "a"]  # answers have this order
+    assert schema_of(json_schema={}) == {}
+
+
+@pytest.mark.parametrize(
+    ("field", "param"),
+    [
+        ({"response_format": "json"}, "response_format"),
+        ({"response_format": {}}, "response_format.type"),
+        ({"response_format": {"type": "xml"}}, "response_format.type"),
+        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
+            "response_format.json_schema.schema",
+        ),
+        ({"response_format": wrapped([])}, "response_format.json_schema.schema"),
+        ({"json_schema": True}, "json_schema"),
+        (
+            {"json_schema": {"type": "string"}, "response_format": wrapped(SCHEMA)},
+            "response_format.json_schema.schema",
+        ),
+    ],
+)
+def test_response_formats_that_make_no_sense(field: dict[str, Any], param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        answer_schema(chat(**field))
+    assert caught.value.details["param"] == param
+
+
+def test_an_answer_that_has_begun_cannot_be_held_to_a_schema() -> None:
+    messages = [*HI, {"role": "assistant", "content": "{"}]
+    for kind in (wrapped(SCHEMA), {"type": "json_object"}):
+        request = {"messages": messages, "continue_final_message": True, "response_format": kind}
+        with pytest.raises(InvalidRequest) as caught:
+            answer_schema(parse_chat(json.dumps(request).encode()))
+        assert caught.value.details["param"] == "continue_final_message"
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {"items": schema}
+    return schema
+
+
+def chained(links: int, depth: int) -> dict[str, Any]:
+    defs = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(links)}
+    return {"$defs": {**defs, f"d{links}": nested(depth)}, "$ref": "#/$defs/d0"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "spot"),
+    [
+        (nested(101), ".items.items"),
+        (nested(400), ".items.items"),
+        ({"x": [[[[]]]] * 60_000}, ""),
+        ({"enum": ["x" * 200_000]}, ""),
+        (chained(300, 20), ""),
+        ({"items": [{"pattern": "(" * 60 + "a" + ")" * 60}]}, ".items[0].pattern"),
+        ({"properties": {"a": {"pattern": "a" * 2001}}}, ".properties.a.pattern"),
+        ({"patternProperties": {"(" * 5000 + ")" * 5000: {}}}, ".patternProperties"),
+        ({"pattern": 5}, ".pattern"),
+        ({"$ref": "https://example.invalid/schema.json"}, ".$ref"),
+        ({"anyOf": [{"$ref": "other.json"}]}, ".anyOf[0].$ref"),
+        ({"allOf": [{"multipleOf": 9973}, {"multipleOf": 9967}]}, ".allOf[1].multipleOf"),
+        ({"allOf": [{"multipleOf": 0.01}, {"multipleOf": 1234}]}, ".allOf[1].multipleOf"),
+        ({"multipleOf": 10**400}, ".multipleOf"),
+        ({"multipleOf": True}, ".multipleOf"),
+        ({"multipleOf": 0}, ".multipleOf"),
+        ({"multipleOf": -2}, ".multipleOf"),
+    ],
+    ids=str,
+)
+def test_what_would_hurt_native_code_is_refused_with_its_spot(schema: object, spot: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        answer_schema(chat(json_schema=schema))
+    assert caught.value.details["param"].startswith("json_schema" + spot)
+    assert len(caught.value.message) < 400
+
+
+def test_what_is_large_or_only_looks_dangerous_passes() -> None:
+    many = {f"p{i}": {"$ref": "#/$defs/x"} for i in range(2000)}
+    for schema in (
+        {"properties": many, "$defs": {"x": {"type": "string"}}},
+        nested(99),
+        chained(100, 30),
+        {"pattern": "[(]" * 45 + r"\(" * 100},
+        {"properties": {"pattern": {"type": "string"}, "$ref": {"const": {"$ref": "x"}}}},
+        {"enum": [{"pattern": 5, "multipleOf": 0}]},
+        {"properties": {str(n): {"multipleOf": n} for n in (2, 5, 10, 100, 0.5)}},
+    ):
+        assert schema_of(json_schema=schema) == schema

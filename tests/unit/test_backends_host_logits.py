@@ -71,6 +71,24 @@ def test_edits_act_and_leave_no_trace(writeable, k):
     assert lse == pytest.approx(outputs(after).lse(0))
 
 
+@pytest.mark.parametrize("num_allowed", [1, 2, 30, 4000, 5000])
+@pytest.mark.parametrize("k", [1, 3, 256, 5000])
+def test_only_what_is_allowed_counts(num_allowed, k):
+    row, random = np.round(noise(5000) * 4) / 4, np.random.default_rng(num_allowed)
+    allowed = np.sort(random.choice(5000, num_allowed, replace=False))
+    edits = np.arange(0, 5000, 7, dtype=np.int32), np.full(715, 3.25, np.float32)
+    masked = np.full_like(row, -np.inf)
+    masked[allowed] = row[allowed]
+    for edit in (None, edits):
+        if edit is not None:
+            masked[np.intersect1d(edit[0], allowed)] = 3.25
+        found = outputs(row).candidates(0, k, edit, allowed)
+        assert found.ids.tolist() == expected(masked, min(k, num_allowed))
+        assert found.logits.tolist() == masked[found.ids].tolist()
+        assert found.complete == (k >= num_allowed)
+        assert outputs(row).lse(0, edit, allowed) == pytest.approx(outputs(masked).lse(0))
+
+
 def test_edits_are_taken_back_when_the_row_turns_out_bad():
     row = np.array([1.0, 2.0, 3.0], np.float32)
     with pytest.raises(EngineError):

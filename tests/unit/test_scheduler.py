@@ -7,6 +7,7 @@ import pytest
 from engine.backends.fake import FakeBackend, FakeOptions
 from engine.errors import EngineError
 from engine.sampling.sampler import Sampler
+from engine.scheduler.kv_store import KvStore
 from engine.scheduler.pacing import Pacing
 from engine.scheduler.scheduler import Scheduler
 from engine.scheduler.sequence import HINT, Sequence
@@ -41,10 +42,11 @@ class Engine:
         num_sequences: int = 4,
         options: FakeOptions | None = None,
         prefill_chunk: int = 16,
+        store: KvStore | None = None,
     ) -> None:
         self.backend = FakeBackend(context, num_sequences, options or FakeOptions())
         pacing = Pacing(self.backend.caps.n_batch_max, fixed_rows=prefill_chunk)
-        self.scheduler = Scheduler(self.backend, pacing=pacing)
+        self.scheduler = Scheduler(self.backend, pacing=pacing, store=store)
         self.stepper = Stepper(self.scheduler, self.backend)
         self.answers: dict[tuple[str, int], list[int]] = {}
         self.full: list[Sequence] = []

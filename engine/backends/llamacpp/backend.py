@@ -22,6 +22,7 @@ from engine.backends.base import (
     DecodeResult,
     MemoryReport,
     SeqId,
+    State,
     Status,
 )
 from engine.backends.host_logits import HostOutputs
@@ -90,14 +91,15 @@ class LlamaBackend:
             raise explain_failure(b"the model", [*log.lines, "out of memory"])
         self._log = log
         self._memory = lib.llama_get_memory(self._ctx)
-        self._padding = SeqId(size.n_seq_max) if size.exact else None
+        self._scratch = SeqId(size.n_seq_max)
+        self._pads = size.exact
         self._recurrent = bool(
             lib.llama_model_is_recurrent(model) or lib.llama_model_is_hybrid(model)
         )
         self._window = int(lib.llama_model_n_swa(model))
         self._buffers = log.lines
         vocab = lib.llama_model_get_vocab(model)
-        n_seq_max = int(lib.llama_n_seq_max(self._ctx)) - size.exact
+        n_seq_max = int(lib.llama_n_seq_max(self._ctx)) - 1
         self._caps = Capabilities(
             backend="llama.cpp",
             n_vocab=int(lib.llama_vocab_n_tokens(vocab)),
@@ -107,6 +109,7 @@ class LlamaBackend:
             n_batch_max=int(lib.llama_n_batch(self._ctx)),
             n_outputs_max=n_seq_max + MOST_DRAFTED,
             state_fingerprint=self._fingerprint(),
+            exports_ranges=not self._recurrent and not self._window,
             is_exact=size.exact,
         )
 
@@ -114,7 +117,7 @@ class LlamaBackend:
         params = lib.llama_context_default_params()
         params.n_ctx = size.n_ctx
         params.n_batch = params.n_ubatch = EXACT_ROWS if size.exact else size.n_batch
-        params.n_seq_max = size.n_seq_max + size.exact  # one more for a row of padding
+        params.n_seq_max = size.n_seq_max + 1  # `_scratch`: padding, and ranges of states
         params.n_outputs_max = size.n_seq_max + MOST_DRAFTED
         params.n_threads, params.n_threads_batch = threads
         params.flash_attn_type = _FLASH_ATTENTION_ON if size.exact else _FLASH_ATTENTION_AUTO
@@ -172,12 +175,12 @@ class LlamaBackend:
         )
 
     def _decode(self, batch: LlamaBatch) -> int:
-        if self._padding is None or batch.n >= _LEAST_EXACT_ROWS:
+        if not self._pads or batch.n >= _LEAST_EXACT_ROWS:
             return int(lib.llama_decode(self._ctx, batch.struct))
         n = batch.n
-        batch.pad(self._padding)
+        batch.pad(self._scratch)
         code = int(lib.llama_decode(self._ctx, batch.struct))
-        self.seq_clear(self._padding)
+        self.seq_clear(self._scratch)
         batch.n = n
         return code
 
@@ -244,20 +247,49 @@ class LlamaBackend:
         lib.llama_memory_seq_cp(self._memory, src, dst, *((-1, -1) if n == held else (0, n)))
         return self.seq_len(dst)
 
-    def export_state(self, seq: SeqId) -> bytes:
-        """See Backend."""
-        size = lib.llama_state_seq_get_size(self._ctx, seq)
-        buffer = (ctypes.c_uint8 * size)()
-        written = lib.llama_state_seq_get_data(self._ctx, buffer, size, seq)
-        return bytes(memoryview(buffer)[:written])
+    def export_state(self, seq: SeqId, start: int = 0) -> State:
+        """See Backend. A range is shown to llama.cpp as a sequence of its own, which shares the cells."""
+        if not start:
+            return self._export(seq)
+        self._check_range(start)
+        lib.llama_memory_seq_cp(self._memory, seq, self._scratch, start, -1)
+        state = self._export(self._scratch)
+        self.seq_clear(self._scratch)
+        return state
 
-    def import_state(self, seq: SeqId, state: bytes) -> int:
+    def _export(self, seq: SeqId) -> State:
+        size = lib.llama_state_seq_get_size(self._ctx, seq)
+        state = bytearray(size)
+        buffer = (ctypes.c_uint8 * size).from_buffer(state)
+        written = lib.llama_state_seq_get_data(self._ctx, buffer, size, seq)
+        return state if written == size else state[:written]
+
+    def import_state(self, seq: SeqId, state: State, start: int = 0) -> int:
         """See Backend."""
-        self.seq_clear(seq)
-        buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
-        if not lib.llama_state_seq_set_data(self._ctx, buffer, len(state), seq):
+        if not start:
             self.seq_clear(seq)
+            if not self._import(seq, state):
+                self.seq_clear(seq)
+            return self.seq_len(seq)
+        self._check_range(start)
+        if self._import(self._scratch, state) and self._begins_at(self._scratch, start):
+            lib.llama_memory_seq_cp(self._memory, self._scratch, seq, -1, -1)
+        else:
+            self.seq_clear(seq)
+        self.seq_clear(self._scratch)
         return self.seq_len(seq)
+
+    def _import(self, seq: SeqId, state: State) -> bool:
+        raw = np.frombuffer(state, np.uint8)  # no copy, whatever it lies in
+        pointer = raw.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+        return bool(len(raw) and lib.llama_state_seq_set_data(self._ctx, pointer, len(raw), seq))
+
+    def _begins_at(self, seq: SeqId, start: int) -> bool:
+        return int(self._quick.seq_pos_min(self._memory, seq)) == start
+
+    def _check_range(self, start: int) -> None:
+        if not self._caps.exports_ranges:
+            raise ValueError(f"state from token {start} of a model that is exported as a whole")
 
     def set_threads(self, decode: int, prefill: int) -> None:
         """See Backend."""

@@ -20,6 +20,7 @@ from engine.backends.base import (
     MemoryReport,
     Outputs,
     SeqId,
+    State,
     Status,
 )
 from engine.backends.host_logits import HostOutputs
@@ -57,6 +58,7 @@ class TorchBackend:
             n_batch_max=N_BATCH,
             n_outputs_max=N_BATCH,
             state_fingerprint=fingerprint,
+            exports_ranges=True,
             is_exact=True,
         )
 
@@ -172,14 +174,17 @@ class TorchBackend:
         self._kv.pages.fork(src, dst, max(0, min(n, self.seq_len(src))))
         return self.seq_len(dst)
 
-    def export_state(self, seq: SeqId) -> bytes:
+    def export_state(self, seq: SeqId, start: int = 0) -> State:
         """See Backend."""
-        return self._kv.export(seq)
+        return self._kv.export(seq, start)
 
-    def import_state(self, seq: SeqId, state: bytes) -> int:
+    def import_state(self, seq: SeqId, state: State, start: int = 0) -> int:
         """See Backend."""
-        self.seq_clear(seq)
-        return self._kv.load(seq, state)
+        if not start:
+            self.seq_clear(seq)
+        if not self._kv.load(seq, state):
+            self.seq_clear(seq)
+        return self.seq_len(seq)
 
     def set_threads(self, decode: int, prefill: int) -> None:
         """See Backend. Fixed at opening: another number could change how products are summed."""

@@ -8,6 +8,7 @@ from typing import Final
 
 import torch
 
+from engine.backends.base import State
 from engine.backends.torch_cuda.pages import PAGE, Pages
 
 _STATE: Final = struct.Struct("<8sIIIIQ")
@@ -58,16 +59,17 @@ class KvCache:
             self.values[:, new] = self.values[:, old]
         return True
 
-    def export(self, seq: int) -> bytes:
-        """A sequence's keys and values with their sizes in front."""
-        length = self.pages.length(seq)
-        cells = self._index(seq, length)
+    def export(self, seq: int, start: int = 0) -> bytes:
+        """Keys and values of a sequence's tokens from `start` on, with their sizes in front."""
+        end = self.pages.length(seq)
+        length = end - start
+        cells = self._index(seq, start, end)
         parts = [t[:, cells].contiguous().view(torch.uint8).cpu() for t in self._tensors]
         data = b"".join(part.numpy().tobytes() for part in parts)
         return self._head(length, len(data)) + data
 
-    def load(self, seq: int, state: bytes) -> int:
-        """Fill an empty sequence from `export`; returns its tokens, 0 where the state is not ours or no room is left."""
+    def load(self, seq: int, state: State) -> int:
+        """Append an `export` to a sequence; returns the tokens added, 0 where it is not ours or no room is left."""
         if len(state) < _STATE.size:
             return 0
         length = int(_STATE.unpack_from(state)[1])
@@ -75,7 +77,8 @@ class KvCache:
             return 0
         if not self.pages_fit(length, len(state) - _STATE.size) or not self.extend({seq: length}):
             return 0
-        cells = self._index(seq, length)
+        end = self.pages.length(seq)
+        cells = self._index(seq, end - length, end)
         raw = torch.frombuffer(bytearray(state), dtype=torch.uint8, offset=_STATE.size)
         for tensor, part in zip(self._tensors, raw.view(self.keys.dtype).chunk(2), strict=True):
             shape = (tensor.shape[0], length, *tensor.shape[2:])
@@ -95,6 +98,6 @@ class KvCache:
         n_layer, _, n_head_kv, head_dim = self.keys.shape
         return _STATE.pack(_MAGIC, length, n_layer, n_head_kv, head_dim, num_bytes)
 
-    def _index(self, seq: int, length: int) -> torch.Tensor:
-        cells = self.pages.cells(seq, 0, length)
+    def _index(self, seq: int, start: int, end: int) -> torch.Tensor:
+        cells = self.pages.cells(seq, start, end)
         return torch.tensor(cells, dtype=torch.long, device=self.keys.device)  # also of none

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import torch
 
-from engine.backends.base import F32, I32, Candidates
+from engine.backends.base import F32, I32, Candidates, Ids
 from engine.errors import EngineError
 
 
@@ -25,38 +25,47 @@ class DeviceOutputs:
             self._host[row] = self._row(row).cpu().numpy()
         return self._host[row]
 
-    def candidates(self, row: int, k: int, edits: tuple[I32, F32] | None = None) -> Candidates:
-        """Exactly min(k, n_vocab) tokens, the first in the order (-logit, id).
+    def candidates(
+        self, row: int, k: int, edits: tuple[I32, F32] | None = None, allowed: Ids | None = None
+    ) -> Candidates:
+        """Exactly min(k, tokens that count), the first in the order (-logit, id).
 
         Raises:
             EngineError: as `HostOutputs.candidates`.
         """
         if k < 1:
             raise ValueError(f"asked for {k} candidates")
-        x = self._edited(row, edits)
+        x = self._counting(row, edits, allowed)
         k = min(k, x.numel())
         # Among equal logits topk chooses as it likes: take all that reach the last one, and order them here.
         least = torch.topk(x, k).values[-1]
         ids = torch.nonzero(x >= least).flatten()
         found, numbers = ids.cpu().numpy(), x[ids].cpu().numpy()
         order = np.lexsort((found, -numbers))[:k]
-        return Candidates(found[order].astype(np.int32), numbers[order], complete=k == x.numel())
+        chosen = found[order] if allowed is None else allowed[found[order]]
+        return Candidates(chosen.astype(np.int32), numbers[order], complete=k == x.numel())
 
-    def lse(self, row: int, edits: tuple[I32, F32] | None = None) -> float:
+    def lse(
+        self, row: int, edits: tuple[I32, F32] | None = None, allowed: Ids | None = None
+    ) -> float:
         """Logarithm of Σ exp(logit); -inf where the edits banned everything."""
-        return float(torch.logsumexp(self._edited(row, edits).double(), 0))
+        return float(torch.logsumexp(self._counting(row, edits, allowed).double(), 0))
 
     def _row(self, row: int) -> torch.Tensor:
         if not 0 <= row < len(self._logits):
             raise ValueError(f"output row {row} of {len(self._logits)}")
         return self._logits[row]
 
-    def _edited(self, row: int, edits: tuple[I32, F32] | None) -> torch.Tensor:
+    def _counting(
+        self, row: int, edits: tuple[I32, F32] | None, allowed: Ids | None
+    ) -> torch.Tensor:
         x = self._row(row)
         if edits is not None:
             # Copies: torch warns of read-only arrays.
             ids, new = (torch.from_numpy(np.array(e)).to(x.device) for e in edits)
             x = x.index_copy(0, ids.long(), new)
+        if allowed is not None:
+            x = x[torch.from_numpy(allowed).to(x.device)]
         largest = float(x.max())
         # NaN wins every maximum, so the largest logit tells about the whole row.
         if not (math.isfinite(largest) or (edits is not None and largest == -math.inf)):
