@@ -26,11 +26,6 @@ class Paths:
         return self.data / "models"
 
     @property
-    def kept(self) -> Path:
-        """What models have read of conversations, to go on fast after a restart."""
-        return self.cache / "conversations"
-
-    @property
     def settings(self) -> Path:
         """The settings file."""
         return self.config / "settings.toml"

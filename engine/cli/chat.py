@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 @asynccontextmanager
 async def _service(context: Context) -> AsyncIterator[Client]:
     supervisor = Supervisor(
-        context.library, context.settings.models, probe, kept_folder=context.paths.kept
+        context.library, context.settings.models, probe, cache_folder=context.paths.cache
     )
     key = secrets.token_urlsafe(32)
     app = create_app(

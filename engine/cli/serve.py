@@ -58,7 +58,7 @@ async def _serve(
         context.settings.models,
         probe,
         default_model=model,
-        kept_folder=context.paths.kept,
+        cache_folder=context.paths.cache,
     )
     app = create_app(
         supervisor,

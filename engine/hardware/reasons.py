@@ -7,7 +7,7 @@ from engine.hardware.units import gigabytes
 
 
 def backend_reasons(
-    cpu: Cpu, placement: Placement, why: str, threads: int, *, at_most: bool
+    cpu: Cpu, placement: Placement, why: str, threads: int, *, at_most: bool = False
 ) -> list[str]:
     """Which backend, and why.
 
@@ -30,7 +30,7 @@ def backend_reasons(
     return [choice, cpu.handicap] if cpu.handicap else [choice]
 
 
-def thread_reasons(cpu: Cpu, threads: int, *, chosen: bool, at_most: bool) -> list[str]:
+def thread_reasons(cpu: Cpu, threads: int, *, chosen: bool, at_most: bool = False) -> list[str]:
     """Why not all cores compute.
 
     Args:

@@ -70,8 +70,8 @@ class Load(Message, frozen=True):
     """Most memory for what was read of conversations and has left the KV cache; 0: none is kept."""
     kept_disk_bytes: int = 0
     """Most disk space for it, all models together; 0: nothing is written."""
-    kept_folder: bytes = b""
-    """Where it is written."""
+    cache_folder: bytes = b""
+    """Where that is written, and what is measured of the model; empty: nowhere."""
     follow_load: bool = False
     """The threads are the most that may be used; how many are, follows the load of the machine."""
 
@@ -139,6 +139,13 @@ class Loaded(Message, frozen=True):
     """What was wished and could not be had, as half sentences beside the plan's reasons."""
 
 
+class Measured(Message, frozen=True):
+    """What the model does on this machine. Tokens a second, with the threads that are best."""
+
+    writes: float
+    reads: float
+
+
 class Failed(Message, frozen=True):
     """A request (or, with request "", the load) ended with an error: `EngineError.to_wire()`."""
 
@@ -186,4 +193,4 @@ class Step(Message, frozen=True):
 
 
 ToWorker = Load | Generate | Abort | Forget | Exit
-ToSupervisor = LoadProgress | Loaded | Failed | Accepted | Reading | Step
+ToSupervisor = LoadProgress | Loaded | Measured | Failed | Accepted | Reading | Step

@@ -4,6 +4,7 @@ import time
 from typing import Final
 
 from engine.backends.base import Backend, Batch, DecodeResult, Status
+from engine.scheduler.measuring import CHUNK, Figures
 from engine.scheduler.threads import Kind, ThreadControl
 from engine.scheduler.watchdog import Watchdog
 
@@ -20,16 +21,18 @@ class Compute:
         self._threads = threads
         self._watchdog = Watchdog(backend.request_abort)
 
+    def seed(self, figures: Figures) -> None:
+        """Begin with what was measured on this machine before."""
+        if self._threads is not None:
+            shapes = _shape("decode", 0, 1)[0], _shape("prefill", 0, CHUNK)[0]
+            self._threads.seed(figures.decode, figures.prefill, shapes)
+
     def decode(self, batch: Batch, kind: Kind) -> DecodeResult:
         """See Backend.decode. A step that was given up is ABORTED, and comes again with fewer threads."""
         threads = self._threads
         if threads is None:
             return self._backend.decode(batch)
-        rows = batch.n
-        stretch = int(batch.pos[rows - 1]) // _STRETCH
-        # prompt chunks vary in size and are long: their time is kept by the row
-        share, size = (1, rows) if kind == "decode" else (rows, rows.bit_length())
-        shape = stretch << 16 | size
+        shape, share = _shape(kind, int(batch.pos[batch.n - 1]), batch.n)
         limit_s = threads.before(kind, shape, time.monotonic(), rows=share)
         self._watchdog.guard(limit_s)
         result = self._backend.decode(batch)
@@ -39,3 +42,9 @@ class Compute:
         elif result.status is Status.ABORTED and given_up:
             threads.gave_up(kind)
         return result
+
+
+def _shape(kind: Kind, depth: int, rows: int) -> tuple[int, int]:
+    """What takes the same time, and the rows to divide it by: chunks of prompts vary in size and are long."""
+    share, size = (1, rows) if kind == "decode" else (rows, rows.bit_length())
+    return depth // _STRETCH << 16 | size, share

@@ -131,7 +131,7 @@ class Scheduler:
             most = max(0, min(room, MOST_DRAFTED, caps.n_ctx_seq - len(s.tokens) - 1))
             asks.append((s, s.tokens, most))
             room -= most
-        drafts = self._speculation.drafts(asks)
+        drafts = self._speculation.drafts(asks, sum(s.num_pending for s in answering))
         return [s.sampler.trim(draft) for s, draft in zip(answering, drafts, strict=True)]
 
     def drafts_do_not_fit(self) -> None:

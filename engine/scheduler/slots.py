@@ -64,6 +64,11 @@ class Slots:
         """Slots without a running answer, least recently used first."""
         return sorted((s for s in self.all if not s.busy), key=lambda s: s.last_used)
 
+    @property
+    def empty(self) -> SeqId | None:
+        """A sequence that nobody uses and that holds nothing."""
+        return next((slot.seq for slot in self.idle if not slot.tokens), None)
+
     def best(self, tokens: list[int], held: dict[SeqId, list[int]]) -> int:
         """Most tokens of a prefix that any slot holds now. Arguments as of `acquire`."""
         return max(self._lengths(tokens, held).values())

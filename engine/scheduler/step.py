@@ -97,9 +97,7 @@ class Stepper:
             self._failures = 0
             assert result.outputs is not None
             self._tell_cost(work, kind, result.seconds)
-            events = self._commit(work, result.outputs)
-            self._tell_speed(work, events, result.seconds)
-            return events
+            return self._commit(work, result.outputs)
         sequences = [item.sequence for item in work]
         self._scheduler.resync(sequences)
         if result.status is Status.NO_SPACE and any(item.draft for item in work):
@@ -160,8 +158,6 @@ class Stepper:
         sequence.num_computed += accepted
         if accepted < len(item.draft):
             self._scheduler.keep_computed(sequence, sequence.num_computed)
-        assert self._speculation is not None
-        self._speculation.saw_draft(sequence, len(item.draft), accepted)
 
     def _append_forced(self, sequence: Sequence, sampled: list[Sampled]) -> None:
         """What a grammar leaves no choice about is computed in the next step, all at once."""
@@ -171,17 +167,12 @@ class Stepper:
 
     def _tell_cost(self, work: list[Work], kind: Kind, seconds: float) -> None:
         pacing = self._scheduler.pacing
-        if kind == "decode":
-            pacing.saw_decode(seconds)
-        else:
-            pacing.saw_read(work[0].start, sum(item.count for item in work), seconds)
-
-    def _tell_speed(self, work: list[Work], events: list[StepEvent], seconds: float) -> None:
-        if self._speculation is None or any(item.is_reading for item in work):
+        if kind == "prefill":
+            pacing.saw_read(work[0].start, self._batch.n, seconds)
             return
-        num_tokens = sum(len(e.sampled) for e in events if isinstance(e, SampledTokens))
-        drafted = any(item.draft for item in work)
-        self._speculation.saw_step(seconds, num_tokens, len(work), drafted=drafted)
+        pacing.saw_decode(seconds)
+        if self._speculation is not None:
+            self._speculation.saw_step(self._batch.n, seconds)
 
     def _failed(self, sequences: list[Sequence]) -> list[StepEvent]:
         self._failures += 1

@@ -6,7 +6,7 @@ one thread gives 78-123). So: never more threads than cores that others leave fr
 than they did; one more on trial, for a few steps, where there seems to be room; and back if that was no faster.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 from engine.hardware.load import LoadMeter
@@ -45,6 +45,13 @@ class _Lane:
         """Since the last trial."""
         self._disturbed = 0
         self._free = most
+
+    def seed(self, costs: Mapping[int, float], shape: int) -> None:
+        """Use the best number of threads that was measured."""
+        self._costs |= {(threads, shape): cost for threads, cost in costs.items()}
+        usable = {threads: cost for threads, cost in costs.items() if 1 <= threads <= self.most}
+        if usable and self._home is None:
+            self.threads = min(usable, key=usable.__getitem__)
 
     def expected(self, shape: int) -> float | None:
         """Seconds (a row) as measured before, with as many threads or as it follows from another number."""
@@ -162,6 +169,22 @@ class ThreadControl:
 
     def _lane(self, kind: Kind) -> _Lane:
         return self._decode if kind == "decode" else self._prefill
+
+    def seed(
+        self,
+        decode: Mapping[int, float],
+        prefill: Mapping[int, float],
+        shapes: tuple[int, int],
+    ) -> None:
+        """Begin with what was measured before.
+
+        Args:
+            decode: threads → seconds of a step of one row.
+            prefill: threads → seconds of a prompt's row.
+            shapes: of both kinds of step.
+        """
+        self._decode.seed(decode, shapes[0])
+        self._prefill.seed(prefill, shapes[1])
 
     def before(self, kind: Kind, shape: int, now: float, *, rows: int) -> float | None:
         """Set the threads for a step.

@@ -1,6 +1,6 @@
 """POST /api/prefill: somebody is typing; read what is sure of it, so that the answer begins sooner.
 
-Neighbours: `engine.supervisor.reading_ahead` (what a hint asks of the engine), `engine.server.openai`.
+Neighbours: `engine.supervisor.next_turn` (what a hint asks of the engine), `engine.server.openai`.
 """
 
 import logging
@@ -17,7 +17,7 @@ from engine.server.body import read_json_body
 from engine.server.errors import JsonReply
 from engine.server.openai import chat_prompt
 from engine.server.service import Service
-from engine.supervisor.reading_ahead import reading_of
+from engine.supervisor.next_turn import reading_of
 
 logger = logging.getLogger(__name__)
 _ACCEPTED = 202

@@ -1,43 +1,45 @@
-"""How long drafts should be: longer while they are right, none where they cost more than they bring.
+"""How much of which guess is computed: as much as brings more tokens a second, by measured costs and measured chances.
 
-Zone: worker process, owner thread. Acceptance is watched for each sequence, speed for the worker as a whole, measured on
-this machine under today's load: tokens per second of steps with drafts against steps without.
+Zone: worker process, owner thread. A step of n rows costs C(n) seconds; with chance p each, the first k tokens of a guess bring
+p + p² + … + p^k tokens. Of all sequences' guesses the likeliest tokens are taken, as many as make tokens/C(rows) the largest:
+since chances only fall along a guess, that is a beginning of each. Source of the model: Leviathan et al. 2023, §3.3.
 """
 
-from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Hashable, Sequence
+from typing import Final, NamedTuple, Protocol
 
-from engine.backends.base import MOST_DRAFTED
+from engine.speculative.acceptance import Acceptance
+from engine.speculative.row_costs import RowCosts
 
-_FIRST_LENGTH: Final = 4
-_LEAST_LENGTH: Final = 1
-_BASELINE_STEPS: Final = 6
-"""Steps without drafts whenever the baseline is measured anew."""
-_DRAFTED_STEPS: Final = 64
-"""Steps with drafts until then."""
-_PAUSE_STEPS: Final = 128
-"""Steps without drafts after they have lost."""
-_WEIGHT: Final = 0.15
-"""Of the newest step in the running mean."""
+LEAST_GAIN: Final = 1.03
+"""Less is not worth the noise."""
+
+
+class Guess(NamedTuple):
+    """What could be computed for one sequence."""
+
+    key: Hashable
+    length: int
+    """Tokens guessed, or that could be."""
+    source: str
 
 
 class Controller(Protocol):
-    """Decides on lengths and hears what came of it."""
+    """Decides on lengths."""
 
-    def length(self, key: Hashable) -> int:
-        """Most tokens to draft for a sequence now; 0: none."""
+    def lengths(
+        self, guesses: Sequence[Guess], num_rows: int, *, token_s: float = 0.0
+    ) -> list[int]:
+        """How many tokens of each guess to compute.
 
-    def saw_draft(self, key: Hashable, drafted: int, accepted: int) -> None:
-        """A draft was verified."""
+        Args:
+            guesses: at most one a sequence.
+            num_rows: of the step without any guess.
+            token_s: seconds that making one guessed token takes; 0 where it is made already, or free.
+        """
 
-    def saw_step(
-        self, seconds: float, num_tokens: int, num_sequences: int, *, drafted: bool
-    ) -> None:
-        """A step that only continued answers took so long and brought so many tokens."""
-
-    def forget(self, key: Hashable) -> None:
-        """The sequence is gone."""
+    def saw_step(self, num_rows: int, seconds: float) -> None:
+        """A step that only continued answers took so long."""
 
 
 class FixedLength:
@@ -46,72 +48,48 @@ class FixedLength:
     def __init__(self, length: int) -> None:
         self._length = length
 
-    def length(self, key: Hashable) -> int:
+    def lengths(
+        self, guesses: Sequence[Guess], num_rows: int, *, token_s: float = 0.0
+    ) -> list[int]:
         """See Controller."""
-        del key
-        return self._length
+        del num_rows, token_s
+        return [min(self._length, guess.length) for guess in guesses]
 
-    def saw_draft(self, key: Hashable, drafted: int, accepted: int) -> None:
+    def saw_step(self, num_rows: int, seconds: float) -> None:
         """See Controller."""
-
-    def saw_step(
-        self, seconds: float, num_tokens: int, num_sequences: int, *, drafted: bool
-    ) -> None:
-        """See Controller."""
-
-    def forget(self, key: Hashable) -> None:
-        """See Controller."""
-
-
-@dataclass(slots=True)
-class _Speed:
-    """Running mean of tokens per second and sequence; 0: not measured."""
-
-    rate: float = 0.0
-
-    def add(self, rate: float) -> None:
-        self.rate = rate if self.rate == 0 else self.rate + _WEIGHT * (rate - self.rate)
 
 
 class MeasuringController:
-    """Doubles after a draft that was right, falls back to what was right; pauses while drafts lose."""
+    """Takes what pays."""
 
-    def __init__(self) -> None:
-        self._lengths: dict[Hashable, int] = {}
-        self._plain, self._drafted = _Speed(), _Speed()
-        self._plain_steps_left = _BASELINE_STEPS
-        self._drafted_steps_left = 0
+    def __init__(self, costs: RowCosts, acceptance: Acceptance) -> None:
+        self._costs = costs
+        self._acceptance = acceptance
 
-    def length(self, key: Hashable) -> int:
+    def lengths(
+        self, guesses: Sequence[Guess], num_rows: int, *, token_s: float = 0.0
+    ) -> list[int]:
         """See Controller."""
-        return 0 if self._plain_steps_left else self._lengths.get(key, _FIRST_LENGTH)
+        likely = sorted(
+            (
+                (self._acceptance.chance(guess.key, guess.source) ** (i + 1), -i, place)
+                for place, guess in enumerate(guesses)
+                for i in range(guess.length)
+            ),
+            reverse=True,
+        )
+        tokens = float(num_rows)
+        best, taken = LEAST_GAIN * tokens / self._costs.of(num_rows), 0
+        for n, (chance, _, _) in enumerate(likely, 1):
+            tokens += chance
+            rate = tokens / (self._costs.of(num_rows + n) + n * token_s)
+            if rate > best:
+                best, taken = rate, n
+        lengths = [0] * len(guesses)
+        for _, _, place in likely[:taken]:
+            lengths[place] += 1
+        return lengths
 
-    def saw_draft(self, key: Hashable, drafted: int, accepted: int) -> None:
+    def saw_step(self, num_rows: int, seconds: float) -> None:
         """See Controller."""
-        if accepted == drafted:
-            self._lengths[key] = min(MOST_DRAFTED, 2 * drafted)
-        else:
-            self._lengths[key] = max(_LEAST_LENGTH, accepted + 1)
-
-    def saw_step(
-        self, seconds: float, num_tokens: int, num_sequences: int, *, drafted: bool
-    ) -> None:
-        """See Controller."""
-        rate = num_tokens / (max(seconds, 1e-9) * num_sequences)
-        if drafted:
-            self._drafted.add(rate)
-            self._drafted_steps_left -= 1
-            if self._drafted_steps_left <= 0:
-                loses = self._drafted.rate < self._plain.rate
-                self._plain_steps_left = _PAUSE_STEPS if loses else _BASELINE_STEPS
-        else:
-            self._plain.add(rate)
-            if self._plain_steps_left:
-                self._plain_steps_left -= 1
-                if not self._plain_steps_left:
-                    self._drafted = _Speed()
-                    self._drafted_steps_left = _DRAFTED_STEPS
-
-    def forget(self, key: Hashable) -> None:
-        """See Controller."""
-        self._lengths.pop(key, None)
+        self._costs.saw(num_rows, seconds)

@@ -28,25 +28,3 @@ class Proposer(Protocol):
 
     def forget(self, key: Hashable) -> None:
         """The sequence is gone. Unknown keys are fine."""
-
-
-class InTurn:
-    """Asks a second proposer where the first has no guess: the free one first."""
-
-    def __init__(self, first: Proposer, second: Proposer) -> None:
-        self._first, self._second = first, second
-
-    def propose(self, asks: Sequence[Ask]) -> list[list[int]]:
-        """See Proposer."""
-        drafts = self._first.propose(asks)
-        left = [i for i, draft in enumerate(drafts) if not draft]
-        if left:
-            others = self._second.propose([asks[i] for i in left])
-            for i, draft in zip(left, others, strict=True):
-                drafts[i] = draft
-        return drafts
-
-    def forget(self, key: Hashable) -> None:
-        """See Proposer."""
-        self._first.forget(key)
-        self._second.forget(key)

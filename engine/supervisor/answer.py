@@ -133,7 +133,7 @@ class Engine(Protocol):
         """
 
     async def read_ahead(self, model: str | None, request: AnswerRequest) -> bool:
-        """Begin to read a prompt that may come next, in place of the last one so read; see `reading_ahead`.
+        """Begin to read a prompt that may come next, in place of the last one so read.
 
         Returns:
             False: the model is not loaded, and nothing happens.

@@ -18,7 +18,6 @@ suspects run one at a time, so that they do not take innocent neighbours with th
 import asyncio
 import logging
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -34,12 +33,14 @@ from engine.ipc.messages import (
     Load,
     Loaded,
     LoadProgress,
+    Measured,
     Reading,
     Step,
     ToSupervisor,
 )
 from engine.supervisor.answer import AnswerRequest
 from engine.supervisor.process import Worker, describe_exit
+from engine.supervisor.reading_ahead import ReadingAhead
 from engine.supervisor.running import RunningAnswer
 from engine.types import ModelState
 
@@ -73,13 +74,13 @@ class ModelHost:
         self.state: ModelState = "unloaded"
         self.progress: float | None = None
         self.loaded: Loaded | None = None
+        self.measured: Measured | None = None
         self.problem: EngineError | None = None
         self.idle_since = time.monotonic()
         self._launch = launch
         self._on_idle = on_idle
         self._answers: dict[str, RunningAnswer] = {}
-        self._reading_ahead = ""
-        """The request that the worker reads ahead for, or empty: at most one, and nobody waits for it."""
+        self._ahead = ReadingAhead()
         self._worker: Worker | None = None
         self._task: asyncio.Task[None] | None = None
         self._wanted = False
@@ -108,6 +109,14 @@ class ModelHost:
             return 0
 
     @property
+    def figures(self) -> list[str]:
+        """What was measured of it here, as half sentences beside the plan's reasons."""
+        if self.measured is None:
+            return []
+        reads, writes = self.measured.reads, self.measured.writes
+        return [f"measured here: reads {reads:,.0f} and writes {writes:,.0f} tokens a second"]
+
+    @property
     def busy(self) -> bool:
         """Answers are open, or it is on its way to one."""
         return bool(self._answers) or self.state in ("loading", "stopping")
@@ -118,7 +127,7 @@ class ModelHost:
         """Take an answer on; starts the worker if need be."""
         self._answers[answer.request_id] = answer
         self._cancel_idle_timer()
-        self._stop_reading_ahead()
+        self._ahead.stop(self._worker)
         self._ensure_running()
         self._send_unsent()
 
@@ -140,10 +149,7 @@ class ModelHost:
         """
         if self.state != "ready" or self._worker is None or self.has_died:
             return False
-        self._stop_reading_ahead()
-        reading = RunningAnswer(uuid.uuid4().hex, self.model, request)
-        self._reading_ahead = reading.request_id
-        self._worker.send(reading.to_message())
+        self._ahead.want(request, self._worker)
         return True
 
     async def ensure_ready(self) -> None:
@@ -176,7 +182,7 @@ class ModelHost:
             await self._wait_for_change()
         worker, task = self._worker, self._task
         if worker is not None:
-            self._stop_reading_ahead()
+            self._ahead.stop(worker)
             self._set_state("stopping")
             await worker.stop()
             # Not the task's end: where an answer came meanwhile it goes on, and may then wait
@@ -233,7 +239,7 @@ class ModelHost:
         stopping = self.state == "stopping"
         code = await worker.wait()
         self._worker = None
-        self._reading_ahead = ""
+        self._ahead.stop(None)
         self.loaded = None
         self._on_idle()
         if self.problem is not None:
@@ -284,6 +290,9 @@ class ModelHost:
                     self._on_delta(delta)
             case Accepted() | Reading() | Failed():
                 self._on_request_message(message)
+            case Measured():
+                self.measured = message
+                self._changed.set()
             case LoadProgress():
                 self.progress = message.fraction
                 for answer in self._answers.values():
@@ -301,9 +310,8 @@ class ModelHost:
         match message:
             case Failed(request=""):
                 self.problem = EngineError.from_wire(message.error)
-            case Failed(request=self._reading_ahead):
-                self._reading_ahead = ""
-                logger.debug("reading ahead failed, model=%s", self.model)
+            case Accepted() | Failed() if self._worker and self._ahead.take(message, self._worker):
+                pass
             case Failed() if answer:
                 self._end(answer, EngineError.from_wire(message.error))
             case Accepted() if answer:
@@ -314,8 +322,8 @@ class ModelHost:
     def _on_delta(self, delta: Delta) -> None:
         answer = self._answers.get(delta.request)
         if answer is None:  # its reader left while the frame was on its way, or there never was one
-            if delta.request == self._reading_ahead and delta.finish is not None:
-                self._reading_ahead = ""
+            if self._worker:
+                self._ahead.take(delta, self._worker)
             return
         was_suspect = answer.strikes > 0
         answer.delta(delta)
@@ -323,7 +331,7 @@ class ModelHost:
         if answer.complete:
             del self._answers[delta.request]
             self._after_answer()
-            if not self.busy and not self._reading_ahead and (following := answer.next_turn()):
+            if not self.busy and self._ahead.idle and (following := answer.next_turn()):
                 self.read_ahead(following)
         if was_suspect:
             self._send_unsent()
@@ -373,11 +381,6 @@ class ModelHost:
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
-
-    def _stop_reading_ahead(self) -> None:
-        if self._reading_ahead and self._worker is not None:
-            self._worker.send(Abort(self._reading_ahead))
-        self._reading_ahead = ""
 
     def _set_state(self, state: ModelState) -> None:
         self.state = state

@@ -123,7 +123,7 @@ def load_message(
     settings: ModelSettings,
     *,
     draft: LibraryModel | None = None,
-    kept_folder: Path | None = None,
+    cache_folder: Path | None = None,
 ) -> Load:
     """What the worker is told to do, as planned.
 
@@ -132,9 +132,9 @@ def load_message(
         plan: how.
         settings: what the user chose.
         draft: a model that guesses for it.
-        kept_folder: where conversations' memory may be written; None: nowhere.
+        cache_folder: where conversations' memory and measurements may be written; None: nowhere.
     """
-    on_disk = settings.keep == "disk" and kept_folder is not None
+    on_disk = settings.keep == "disk" and cache_folder is not None
     return Load(
         path=os.fsencode(model.path),
         backend=plan.backend,
@@ -149,7 +149,7 @@ def load_message(
         draft_path=os.fsencode(draft.path) if draft else b"",
         kept_memory_bytes=settings.keep_memory_mib << 20 if settings.keep != "off" else 0,
         kept_disk_bytes=settings.keep_disk_mib << 20 if on_disk else 0,
-        kept_folder=os.fsencode(kept_folder) if on_disk and kept_folder else b"",
+        cache_folder=os.fsencode(cache_folder) if cache_folder else b"",
     )
 
 

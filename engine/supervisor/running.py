@@ -17,7 +17,7 @@ from engine.supervisor.answer import (
     PromptAccepted,
     PromptReading,
 )
-from engine.supervisor.reading_ahead import next_turn_after
+from engine.supervisor.next_turn import next_turn_after
 
 
 def merge(first: Delta, second: Delta) -> Delta:

@@ -62,7 +62,7 @@ class Supervisor:
         probe: Callable[[], Hardware],
         *,
         default_model: str | None = None,
-        kept_folder: Path | None = None,
+        cache_folder: Path | None = None,
         start: Callable[[str], Awaitable[Worker]] = WorkerProcess.start,
         load_overrides: Mapping[str, Any] | None = None,
     ) -> None:
@@ -73,7 +73,7 @@ class Supervisor:
             settings: how to load them.
             probe: looks at the machine; called again for every load, as free memory changes.
             default_model: answers requests that name none.
-            kept_folder: where what was read of conversations may be kept; None: nowhere.
+            cache_folder: where workers keep conversations and measurements; None: nowhere.
             start: starts a worker process.
             load_overrides: fields of `Load` that tests set, such as the fake backend.
         """
@@ -81,7 +81,7 @@ class Supervisor:
         self._settings = settings
         self._probe = probe
         self._default_model = default_model
-        self._kept_folder = kept_folder
+        self._cache_folder = cache_folder
         self._start = start
         self._load_overrides = dict(load_overrides or {})
         self._hosts: dict[str, LibraryHost] = {}
@@ -306,7 +306,9 @@ class Supervisor:
             progress=host.progress if host else None,
             resident_bytes=host.resident_bytes if loaded and host else None,
             backend=plan.backend if plan and loaded else None,
-            reasons=(*plan.reasons, *loaded.notes) if plan and loaded else (),
+            reasons=(*plan.reasons, *loaded.notes, *host.figures)
+            if plan and loaded and host
+            else (),
             problem=str(problem) if problem else entry.problem,
             num_running=host.num_running if host else 0,
             loaded_since=host.loaded_since if host else None,
@@ -322,7 +324,7 @@ class Supervisor:
         plan = host.plan = await self._make_room(entry, settings, draft)
         for reason in plan.reasons:
             logger.info("plan, model=%s: %s", entry.id, reason)
-        load = load_message(entry, plan, settings, draft=draft, kept_folder=self._kept_folder)
+        load = load_message(entry, plan, settings, draft=draft, cache_folder=self._cache_folder)
         return msgspec.structs.replace(load, **self._load_overrides)
 
     async def _make_room(

@@ -8,14 +8,10 @@ import time
 import psutil
 
 from engine import logs
-from engine.backends.base import Backend
 from engine.backends.registry import OpenedModel, OpenRequest, open_model
 from engine.errors import EngineError
-from engine.hardware.load import allowed_cpus
 from engine.ipc.channel import Channel
 from engine.ipc.messages import Failed, Load, Loaded, LoadProgress
-from engine.scheduler.compute import Compute
-from engine.scheduler.threads import ThreadControl
 from engine.text.template import ChatTemplate, choose_template
 from engine.text.tokenizer import Tokenizer
 from engine.worker.inbox import Inbox
@@ -23,6 +19,7 @@ from engine.worker.intake import Intake
 from engine.worker.keeping import make_store
 from engine.worker.loop import Loop
 from engine.worker.speculating import make_speculation
+from engine.worker.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +42,9 @@ def main() -> int:
         request = _request(load)
         opened = _open(load, request, channel)
         template, notice = _template(opened.tokenizer, load.chat_template)
-        speculation = make_speculation(load, opened, request, notes)
         store = make_store(load, opened.backend.caps)
+        tuning = Tuning(load, opened.backend, channel.send)
+        speculation = make_speculation(load, opened, request, tuning.costs, notes)
     except EngineError as error:
         logger.warning("load failed: %s", error)
         channel.send(Failed("", error.to_wire()))
@@ -66,10 +64,7 @@ def main() -> int:
             notes=notes,
         )
     )
-    compute = Compute(opened.backend, _thread_control(load, opened.backend))
-    Loop(
-        opened.backend, channel, inbox, compute=compute, speculation=speculation, store=store
-    ).run()
+    Loop(opened.backend, channel, inbox, tuning=tuning, speculation=speculation, store=store).run()
     opened.backend.close()
     return 0
 
@@ -82,14 +77,6 @@ def _template(tokenizer: Tokenizer, chosen: str | None) -> tuple[ChatTemplate, s
         bos_token="" if bos is None else tokenizer.token_text(bos),
         eos_token="" if eos is None else tokenizer.token_text(eos),
     )
-
-
-def _thread_control(load: Load, backend: Backend) -> ThreadControl | None:
-    """None where the user chose a number, and where there is nothing to choose."""
-    most = (load.decode_threads, load.prefill_threads)
-    if not load.follow_load or load.backend != "llama.cpp":
-        return None
-    return ThreadControl(backend.set_threads, most=most, cores=len(allowed_cpus()))
 
 
 def _request(load: Load) -> OpenRequest:

@@ -104,7 +104,9 @@ class Inbox:
                         leaving = True
                         self._for_loop.put(message)
         finally:
-            if not leaving:  # else the loop ends the process, when it has kept what there is to keep
+            if (
+                not leaving
+            ):  # else the loop ends the process, when it has kept what there is to keep
                 # The service is gone, and nobody can be told anything any more.
                 os._exit(0)
 

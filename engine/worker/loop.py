@@ -13,7 +13,6 @@ from engine.backends.base import Backend
 from engine.ipc.channel import Channel
 from engine.ipc.messages import Abort, Delta, Exit, Failed, Forget, Reading, Step
 from engine.sampling.sampler import Sampled
-from engine.scheduler.compute import Compute
 from engine.scheduler.kv_store import KvStore
 from engine.scheduler.scheduler import Scheduler, Work
 from engine.scheduler.sequence import HINT, Sequence
@@ -29,6 +28,7 @@ from engine.types import FinishReason, Timings
 from engine.worker.emit import Emission, Emitter
 from engine.worker.inbox import Inbox
 from engine.worker.intake import Admitted
+from engine.worker.tuning import Tuning
 
 logger = logging.getLogger(__name__)
 
@@ -45,18 +45,21 @@ class Loop:
         channel: Channel,
         inbox: Inbox,
         *,
-        compute: Compute | None = None,
+        tuning: Tuning,
         speculation: Speculation | None = None,
         store: KvStore | None = None,
     ) -> None:
         self._backend = backend
         self._channel = channel
         self._inbox = inbox
-        self._scheduler = Scheduler(backend, speculation=speculation, store=store)
+        self._tuning = tuning
+        self._scheduler = Scheduler(
+            backend, pacing=tuning.pacing, speculation=speculation, store=store
+        )
         self._stepper = Stepper(
             self._scheduler,
             backend,
-            compute=compute,
+            compute=tuning.compute,
             speculation=speculation,
             about_to_decode=self._about_to_decode,
         )
@@ -71,8 +74,7 @@ class Loop:
         while True:
             if self._scheduler.idle:
                 gc.collect()
-            # while nobody waits, what has been read is copied out, a piece between two looks
-            wait = self._scheduler.idle and not self._scheduler.prefixes.keep_one()
+            wait = self._scheduler.idle and not self._use_spare_time()
             for message in self._inbox.take(wait=wait):
                 if isinstance(message, Exit):
                     self._scheduler.prefixes.close(_LAST_WRITE_S)
@@ -82,6 +84,16 @@ class Loop:
             self._inbox.reading_hint = False
             if events:
                 self._emit(events)
+
+    def _use_spare_time(self) -> bool:
+        """Do a little of what can wait; False when there is nothing. A request that comes stops it."""
+        prefixes = self._scheduler.prefixes
+        if prefixes.keep_one():
+            return True
+        self._inbox.reading_hint = True
+        worked = self._tuning.measure(prefixes.slots.empty)
+        self._inbox.reading_hint = False
+        return worked
 
     def _handle(self, message: Admitted | Abort | Forget) -> None:
         if isinstance(message, Forget):

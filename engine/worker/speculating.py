@@ -9,24 +9,26 @@ from engine.backends.registry import OpenedModel, OpenRequest, open_model
 from engine.errors import EngineError, InvalidRequest
 from engine.formats.filenames import printable
 from engine.ipc.messages import Load
+from engine.speculative.acceptance import Acceptance
 from engine.speculative.controller import MeasuringController
 from engine.speculative.draft_model import DraftModelProposer, vocabulary_problem
 from engine.speculative.ngram import NgramProposer
-from engine.speculative.proposer import InTurn, Proposer
+from engine.speculative.row_costs import RowCosts
 from engine.speculative.speculation import Speculation
 
 CHOICES: Final = ("", "off", "ngram")
 
 
 def make_speculation(
-    load: Load, opened: OpenedModel, request: OpenRequest, notes: list[str]
+    load: Load, opened: OpenedModel, request: OpenRequest, costs: RowCosts, notes: list[str]
 ) -> Speculation | None:
-    """Drafts as set; the setting "" drafts where that cannot change the text.
+    """Drafts as set; the default guesses from the text itself, as far as that pays.
 
     Args:
         load: the settings.
         opened: the model that verifies.
         request: how it was opened; a draft model is opened alike.
+        costs: what steps cost here.
         notes: where it is added why a draft model is left out, for the user.
 
     Raises:
@@ -38,13 +40,17 @@ def make_speculation(
             hint="Choose off or ngram, or leave the choice open.",
             param="speculation",
         )
-    caps = opened.backend.caps
-    if load.speculation == "off" or (load.speculation == "" and not caps.is_exact):
+    if load.speculation == "off":
         return None
-    proposer: Proposer = NgramProposer()
-    if load.draft_path and (drafting := _draft_model(load, opened, request, notes)):
-        proposer = InTurn(proposer, drafting)
-    return Speculation(proposer, MeasuringController(), caps.n_vocab)
+    acceptance = Acceptance()
+    costly = _draft_model(load, opened, request, notes) if load.draft_path else None
+    return Speculation(
+        NgramProposer(),
+        MeasuringController(costs, acceptance),
+        opened.backend.caps.n_vocab,
+        costly=costly,
+        acceptance=acceptance,
+    )
 
 
 def _draft_model(

@@ -66,7 +66,7 @@ NOT_SO = UnsupportedByBackend
 # GPU, GiB of main memory free, torch, file, wish → backend or error, words in the first reason or the message
 ROWS: list[tuple[str, float, str, str, str, str | type[EngineError], str]] = [
     # --- the GPU decides ---
-    ("none", 11, "none", "llama 8B", "", "llama.cpp", "no NVIDIA GPU: llama.cpp on 7 of 8"),
+    ("none", 11, "none", "llama 8B", "", "llama.cpp", "no NVIDIA GPU: llama.cpp on up to 8 of 8"),
     ("none", 11, "cpu", "llama 8B", "", "llama.cpp", "no NVIDIA GPU"),
     ("none", 11, "cuda", "llama 8B", "", "llama.cpp", "no NVIDIA GPU"),
     ("none", 11, "cuda", "mamba", "", "llama.cpp", "no NVIDIA GPU: llama.cpp"),
@@ -111,13 +111,13 @@ ROWS: list[tuple[str, float, str, str, str, str | type[EngineError], str]] = [
     ("RTX 4090", 50, "cuda", "qwen3moe", "", "llama.cpp", "architecture qwen3moe"),
     ("RTX 4090", 50, "none", "mamba", "", "llama.cpp", "does not compute this file: its"),
     ("RTX 4090", 50, "cuda", "experts", "", "llama.cpp", "llama.expert_count"),
-    ("RTX 4090", 50, "cuda", "yarn", "", "llama.cpp", "scaled by yarn; llama.cpp on 7"),
+    ("RTX 4090", 50, "cuda", "yarn", "", "llama.cpp", "scaled by yarn; llama.cpp on up to 8"),
     ("RTX 4090", 50, "cuda", "unknown tensor", "", "llama.cpp", "tensor blk.0.attn_sinks.weight"),
     ("RTX 4090", 50, "cuda", "lacks tensors", "", "llama.cpp", "lacks the tensor"),
     ("RTX 4090", 50, "cuda", "split", "", "llama.cpp", "split into several files"),
     ("RTX 4090", 50, "cuda", "silent", "", "llama.cpp", "architecture unknown"),
     # --- wishes ---
-    ("RTX 4090", 50, "cuda", "llama 8B", "llama.cpp", "llama.cpp", "as chosen: llama.cpp on 7"),
+    ("RTX 4090", 50, "cuda", "llama 8B", "llama.cpp", "llama.cpp", "as chosen: llama.cpp on up to 8"),
     ("RTX 4090", 50, "cuda", "llama 8B", "torch-cuda", "torch-cuda", "CUDA backend"),
     ("none", 50, "cuda", "llama 8B", "torch-cuda", NOT_SO, "no NVIDIA GPU"),
     ("T4", 50, "cuda", "llama 3B", "torch-cuda", NOT_SO, "7.5, 8.0 is needed"),

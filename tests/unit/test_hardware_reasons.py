@@ -19,6 +19,18 @@ def test_plain_machine_needs_one_sentence() -> None:
     assert context_reasons(MODEL, PLACED, 8192) == []
 
 
+def test_threads_that_follow_the_load_are_the_most() -> None:
+    (reason,) = backend_reasons(CPU, PLACED, "no NVIDIA GPU", 8, at_most=True)
+    assert reason == "no NVIDIA GPU: llama.cpp on up to 8 of 8 cores"
+    limited = replace(CPU, quota=4.0)
+    assert thread_reasons(limited, 4, chosen=False, at_most=True) == [
+        "CPU quota 4: up to 4 threads"
+    ]
+    assert thread_reasons(replace(CPU, quota=1.5), 1, chosen=False, at_most=True) == [
+        "CPU quota 1.5: 1 thread"
+    ]
+
+
 def test_a_reason_with_a_colon_stays_readable() -> None:
     assert backend_reasons(CPU, PLACED, "no: it is split", 7) == [
         "no: it is split; llama.cpp on 7 of 8 cores"

@@ -5,14 +5,21 @@ from typing import Any
 
 import pytest
 
-from engine.ipc.messages import Abort, ChatPrompt, Delta, Exit, Failed, Step, TextPrompt
+from engine.ipc.messages import Abort, Accepted, ChatPrompt, Delta, Exit, Failed, Step, TextPrompt
 from engine.supervisor.answer import AnswerRequest
-from engine.supervisor.reading_ahead import next_turn_after, reading_of
+from engine.supervisor.next_turn import next_turn_after, reading_of
+from engine.supervisor.reading_ahead import goes_on
 from engine.types import SamplingParams
 from tests.unit.test_supervisor_host import TIMINGS, ScriptedWorker, Stage, drain, run, token
 
 QUESTION = [{"role": "user", "content": "Why?"}]
-HINT = reading_of(ChatPrompt(QUESTION), "k")
+
+
+def hint(text: str) -> AnswerRequest:
+    return reading_of(ChatPrompt([{"role": "user", "content": text}]), "k")
+
+
+HINT = hint("Why?")
 CHAT = AnswerRequest(ChatPrompt(QUESTION), SamplingParams(seed=1), cache_key="k")
 
 
@@ -44,20 +51,66 @@ def test_nothing_is_read_without_a_loaded_model() -> None:
     run(scenario())
 
 
-def test_a_newer_hint_replaces_the_running_one() -> None:
+def test_another_text_takes_the_place_of_the_running_one() -> None:
+    async def scenario() -> None:
+        stage = Stage()
+        worker = await loaded(stage)
+        stage.host.read_ahead(hint("First. " * 10))
+        stage.host.read_ahead(hint("Second. " * 10))
+        stage.host.read_ahead(hint("Third. " * 10))
+        assert (
+            len(worker.generates) == 1
+        )  # one at a time in line before those that somebody waits for
+        first = worker.generates[0].request
+        worker.says(Accepted(first, [1]))
+        await stage.until(lambda: len(worker.generates) == 2)
+        assert aborted(worker) == [first]
+        assert worker.generates[1].prompt == hint("Third. " * 10).prompt
+        worker.says(read(first))  # its end was on its way
+        stage.host.read_ahead(hint("Fourth. " * 10))
+        second = worker.generates[1].request
+        worker.says(Accepted(second, [1]))
+        await stage.until(lambda: len(worker.generates) == 3)
+        assert aborted(worker) == [first, second]
+
+    run(scenario())
+
+
+def test_the_same_text_with_more_behind_it_waits_for_the_running_one() -> None:
     async def scenario() -> None:
         stage = Stage()
         worker = await loaded(stage)
         stage.host.read_ahead(HINT)
-        stage.host.read_ahead(HINT)
-        first, second = (message.request for message in worker.generates)
-        assert aborted(worker) == [first]
-        worker.says(read(first), read(second))  # the first one's end was on its way
-        await stage.until(lambda: not stage.host._reading_ahead)
-        stage.host.read_ahead(HINT)
-        assert aborted(worker) == [first]
+        (first,) = (message.request for message in worker.generates)
+        worker.says(Accepted(first, [1]))
+        for longer in ("Why not", "Why not here"):
+            stage.host.read_ahead(hint(longer))
+        worker.says(read(first))
+        await stage.until(lambda: len(worker.generates) == 2)
+        assert not aborted(worker)
+        assert worker.generates[1].prompt == hint("Why not here").prompt
+        worker.says(read(worker.generates[1].request))
+        await stage.until(lambda: stage.host._ahead.idle)
 
     run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("", "Why", True),
+        ("Why should I wa", "Why should I wait", True),
+        ("Why should I wati", "Why should I wait", True),  # the end was corrected
+        ("x" * 100 + "end", "x" * 90 + "other", True),
+        ("x" * 100, "x" * 50, False),
+        ("x" * 100, "y" * 100, False),
+    ],
+)
+def test_what_goes_on(before: str, after: str, expected: bool) -> None:
+    assert goes_on(hint(before).prompt, hint(after).prompt) is expected
+    turns = [*QUESTION, {"role": "assistant", "content": "So."}]
+    elsewhere = ChatPrompt([*turns, {"role": "user", "content": after}])
+    assert not goes_on(hint(before).prompt, elsewhere)
 
 
 def test_it_is_no_answer_and_an_answer_ends_it() -> None:
@@ -134,7 +187,7 @@ def test_a_failed_hint_is_quiet() -> None:
         stage.host.read_ahead(HINT)
         error: dict[str, Any] = {"code": "context_overflow", "message": "Too long."}
         worker.says(Failed(worker.generates[0].request, error))
-        await stage.until(lambda: not stage.host._reading_ahead)
+        await stage.until(lambda: stage.host._ahead.idle)
         assert (stage.host.state, stage.host.problem) == ("ready", None)
 
     run(scenario())

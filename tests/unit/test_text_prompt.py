@@ -8,7 +8,7 @@ import pytest
 
 from engine.backends.fake import FakeTokenizer
 from engine.errors import InvalidRequest
-from engine.text.prompt import encode_chat, encode_text
+from engine.text.prompt import encode_beginning, encode_chat, encode_text
 from engine.text.template import CHATML, ChatTemplate
 from engine.text.tokenizer import Tokenizer
 
@@ -284,3 +284,35 @@ def test_an_unfinished_answer_is_gone_on_with_as_plain_text() -> None:
     assert continued(content="<|im_end|>") == ("<|im_end|>", False)
     assert continued(content="", reasoning_content="hm") == ("<think>\nhm", True)
     assert continued(content="So", reasoning_content="hm") == ("<think>\nhm\n</think>\n\nSo", False)
+
+
+# --- messages that are still being written -----------------------------------------------------------
+
+
+def beginning(text: Any, template: ChatTemplate = CHAT) -> list[str]:
+    return LETTERS.show(encode_beginning(LETTERS, template, user(text)))
+
+
+def test_what_is_sure_ends_before_the_last_word_and_has_nothing_of_the_templates_tail() -> None:
+    opened = [BOS, "<|im_start|>"]
+    assert beginning("") == [*opened, " user\n"]
+    assert beginning("Hel") == [*opened, " user\n"]
+    assert beginning("Hello wor") == [*opened, " user\nHello"]
+    assert beginning("Hello world \n ") == [*opened, " user\nHello"]
+    assert beginning("我" * 100) == [*opened, " user\n" + "我" * 84]
+    assert beginning([{"type": "text", "text": "a b"}, {"type": "text", "text": "c d"}]) == [
+        *opened,
+        " user\na b\nc",
+    ]
+
+
+def test_nothing_is_sure_where_the_template_looks_at_the_whole_text() -> None:
+    template = ChatTemplate("{{ messages[-1].content|length }} {{ messages[-1].content }}")
+    assert beginning("Hello wor", template) in ([BOS], [BOS, " 1"], [BOS, " "])
+
+
+def test_a_message_without_text_cannot_go_on() -> None:
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f"}}]}
+    for messages in ([], [call]):
+        with pytest.raises(InvalidRequest, match="no text"):
+            encode_beginning(LETTERS, CHAT, messages)

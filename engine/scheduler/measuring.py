@@ -1,0 +1,164 @@
+"""What steps cost on this machine, measured while nobody waits, once for each model, machine and build; kept in a file.
+
+Zone: worker process, owner thread, between requests; one small measurement a call, and a request that comes stops it. The figures
+seed what then follows the load: draft lengths (`speculative.row_costs`), threads (`threads`) and chunks (`pacing`).
+"""
+
+import statistics
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from engine.backends.base import Backend, SeqId, Status
+
+ROWS: Final = (1, 2, 3, 4, 6, 8, 12, 16)
+"""A step without a draft, and with ever longer ones."""
+_DEPTH: Final = 32
+_REPEATS: Final = 3
+CHUNK: Final = 256
+"""Rows of the prompt chunk that is measured, where the machine is fast enough."""
+_CHUNK_S: Final = 0.5
+"""A chunk is as long as takes about so long, guessing that a prompt's row costs a quarter of a decode step."""
+_PROMPT_ROW_SHARE: Final = 0.25
+_QUIET: Final = 0.5
+"""Cores that others may use while figures are taken that are to stay."""
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """Medians. Seconds; keys are decimal numbers, as JSON wants them."""
+
+    rows: dict[int, float]
+    """Rows of one decode step → its time, with the threads that are best."""
+    decode: dict[int, float]
+    """Threads → time of a step of one row."""
+    prefill: dict[int, float]
+    """Threads → time of a prompt's row."""
+    chunk: int
+    """Rows of the prompt that was read for it."""
+
+
+class Measuring:
+    """One model's measurements: read from the file, or made."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        threads: tuple[int, ...],
+        file: Path | None,
+        others: Callable[[], float],
+        done: Callable[[Figures], None],
+    ) -> None:
+        """Look whether they are there.
+
+        Args:
+            backend: measured on.
+            threads: numbers to try; empty: they cannot be chosen.
+            file: where figures are kept; None: nowhere.
+            others: cores that other programs use; on a busy machine figures serve this worker only.
+            done: is told new figures.
+        """
+        self._backend = backend
+        self._threads = threads
+        self._file = file
+        self._others = others
+        self._done = done
+        self.figures = _read(file)
+        self._work = None if self.figures else self._measure_all()
+        self._seq = SeqId(0)
+
+    def step(self, empty: SeqId | None) -> bool:
+        """Measure a little more.
+
+        Args:
+            empty: a sequence that nobody uses and that holds nothing; None: there is none.
+
+        Returns:
+            False when there is nothing more to do, or no sequence to do it with.
+        """
+        if self._work is None or empty is None:
+            return False
+        self._seq = empty
+        try:
+            next(self._work)
+        except StopIteration:
+            self._work = None
+        finally:
+            self._backend.seq_clear(empty)
+        return True
+
+    def _measure_all(self) -> Iterator[None]:
+        decode: dict[int, float] = {}
+        prefill: dict[int, float] = {}
+        chunk = CHUNK
+        for threads in self._threads or (0,):
+            self._set(threads, threads)
+            decode[threads] = yield from self._median(1)
+            chunk = min(
+                chunk,
+                self._backend.caps.n_batch_max,
+                max(32, int(_CHUNK_S / (_PROMPT_ROW_SHARE * decode[threads]))),
+            )
+            prefill[threads] = (yield from self._median(chunk, depth=0, repeats=1)) / chunk
+        best = min(decode, key=decode.__getitem__), min(prefill, key=prefill.__getitem__)
+        rows: dict[int, float] = {}
+        for n in ROWS:
+            if n <= self._backend.caps.n_batch_max:
+                self._set(*best)
+                rows[n] = yield from self._median(n)
+        self.figures = Figures(rows, decode, prefill, chunk)
+        if self._file is not None and self._others() <= _QUIET:
+            _write(self._file, self.figures)
+        self._done(self.figures)
+
+    def _set(self, decode: int, prefill: int) -> None:
+        if self._threads:
+            self._backend.set_threads(decode, prefill)
+
+    def _median(
+        self, rows: int, *, depth: int = _DEPTH, repeats: int = _REPEATS
+    ) -> Generator[None, None, float]:
+        times: list[float] = []
+        while len(times) < repeats:
+            self._backend.seq_clear(self._seq)
+            started = not depth or self._decode(depth, wants_all=False) is not None
+            seconds = self._decode(rows, wants_all=depth > 0) if started else None
+            if seconds is not None:
+                times.append(seconds)
+            yield
+        return statistics.median(times)
+
+    def _decode(self, rows: int, *, wants_all: bool) -> float | None:
+        """Seconds of a step; None where it was stopped or had no room."""
+        batch = self._backend.new_batch(self._backend.caps.n_batch_max)
+        rows = min(rows, batch.capacity)
+        start = self._backend.seq_len(self._seq)
+        batch.token[:rows] = range(rows)
+        batch.pos[:rows] = range(start, start + rows)
+        batch.seq[:rows] = self._seq
+        batch.out[:rows] = wants_all
+        batch.out[rows - 1] = 1
+        batch.n = rows
+        result = self._backend.decode(batch)
+        return result.seconds if result.status is Status.OK else None
+
+
+def _read(file: Path | None) -> Figures | None:
+    if file is None:
+        return None
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Figures, strict=False)
+    except (OSError, msgspec.MsgspecError):
+        return None  # measured again
+
+
+def _write(file: Path, figures: Figures) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial = file.with_suffix(".part")
+        partial.write_bytes(msgspec.json.encode(figures))
+        partial.replace(file)
+    except OSError:
+        return  # measured again next time
