@@ -13,6 +13,7 @@ from app.single_instance import SingleInstance
 from app.stores.attachments import AttachmentsStore
 from app.stores.chat import ChatStore
 from app.stores.diagnostics import DiagnosticsStore
+from app.stores.hinting import Hinting
 from app.stores.models import ModelsStore
 from app.stores.settings import SettingsStore
 from app.theme import Theme
@@ -58,6 +59,7 @@ class Desktop(QObject):
         self.chat_store = ChatStore(self.history, self.bridge, self)
         self.models_store = ModelsStore(self.bridge, self)
         self.attachments = AttachmentsStore(self.history, self.chat_store, self)
+        self.hinting = Hinting(self.history, self.chat_store, self.models_store, self.bridge, self)
         self.diagnostics = DiagnosticsStore(
             self.bridge, VERSION, {"Data": paths.data, "Settings": paths.settings}, self
         )
@@ -71,6 +73,7 @@ class Desktop(QObject):
     def _build_window(self) -> MainWindow:
         """All widgets, in the language that is in force; the stores keep everything they show."""
         self.chat = ChatPage(self.chat_store, self.models_store, self.attachments)
+        self.chat.composer.paused.connect(self.hinting.tell)
         window = MainWindow(
             self.chat,
             ModelsPage(self.models_store, self.settings),
@@ -171,8 +174,10 @@ class Desktop(QObject):
 
     def _use_defaults(self) -> None:
         """The window's own default: the service knows the others from the same file."""
-        longest = self.settings.values.desktop.max_tokens
-        self.chat_store.set_defaults({"max_tokens": longest} if longest else {})
+        desktop = self.settings.values.desktop
+        longest = desktop.max_tokens
+        self.chat_store.defaults = {"max_tokens": longest} if longest else {}
+        self.hinting.enabled = desktop.read_along
 
     @Slot()
     def _on_close_asked(self) -> None:

@@ -32,6 +32,8 @@ class DesktopSettings:
     theme: ThemeMode = "system"
     max_tokens: int = 0
     """Longest answer; 0: until the model ends or the context is full."""
+    read_along: bool = True
+    """The model reads a message while it is typed."""
 
 
 @dataclass(frozen=True, slots=True)

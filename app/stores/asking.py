@@ -1,14 +1,24 @@
 """What the service is asked when an answer begins or goes on: the branch up to it, with everything attached.
 
+A draft becomes the same request as the message that is sent, so that what was read of it holds.
+
 Pure but for reading the history. Neighbour: `chat`.
 """
 
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import takewhile
 from typing import Any
 
-from app.attachments import with_attachments
-from app.history import History, StoredMessage
+from app.attachments import Attachment, with_attachments
+from app.history import Conversation, History, StoredMessage
+from app.history_records import storable
 from engine.api.requests import ChatRequest, Message
+from engine.errors import EngineError
+
+_KEY = "cache key"
+"""Under this name the history keeps what its conversations' names begin with."""
 
 
 def chat_request(
@@ -22,15 +32,8 @@ def chat_request(
     """The request for `answer`; where it `goes_on`, its text so far is the start of the reply."""
     conversation = history.conversation(answer.conversation_id)
     assert conversation is not None
-    messages: list[Message] = []
-    if conversation.system_prompt.strip():
-        messages.append(Message("system", conversation.system_prompt))
-    for message in history.path(conversation.id):
-        if message.id == answer.id:
-            break
-        attached = [(a.name, history.attachment_text(a.id)) for a in message.attachments]
-        if content := with_attachments(message.content, attached) if attached else message.content:
-            messages.append(Message(message.role, content))
+    before = takewhile(lambda message: message.id != answer.id, history.path(conversation.id))
+    messages = _messages(history, conversation, before)
     if goes_on:
         thought = answer.reasoning or None
         messages.append(Message("assistant", answer.content, reasoning_content=thought))
@@ -38,5 +41,59 @@ def chat_request(
         messages=messages,
         model=model or None,
         continue_final_message=goes_on or None,
+        prompt_cache_key=cache_key(history, conversation.id),
         **{**defaults, **conversation.parameters},
     )
+
+
+def draft_request(
+    history: History,
+    conversation: Conversation | None,
+    text: str,
+    *,
+    model: str,
+    defaults: Mapping[str, Any],
+) -> ChatRequest:
+    """The request that sending `text`, with what lies beside it, would lead to; None: in a new conversation."""
+    if conversation is None:
+        return ChatRequest(
+            messages=[Message("user", storable(text))], model=model or None, **defaults
+        )
+    messages = _messages(history, conversation, history.path(conversation.id))
+    attachments = history.draft_attachments(conversation.id)
+    messages.append(Message("user", _content(history, storable(text), attachments)))
+    return ChatRequest(
+        messages=messages,
+        model=model or None,
+        prompt_cache_key=cache_key(history, conversation.id),
+        **{**defaults, **conversation.parameters},
+    )
+
+
+def cache_key(history: History, conversation_id: int) -> str:
+    """The name under which the service keeps what it read of a conversation; it says nothing else."""
+    own = history.value(_KEY)
+    if not own:
+        own = secrets.token_hex(8)
+        with suppress(EngineError):  # a full disk: the next request has another name
+            history.set_value(_KEY, own)
+    return f"{own}-{conversation_id}"
+
+
+def _messages(
+    history: History, conversation: Conversation, stored: Iterable[StoredMessage]
+) -> list[Message]:
+    messages: list[Message] = []
+    if conversation.system_prompt.strip():
+        messages.append(Message("system", conversation.system_prompt))
+    messages.extend(
+        Message(message.role, content)
+        for message in stored
+        if (content := _content(history, message.content, message.attachments))
+    )
+    return messages
+
+
+def _content(history: History, text: str, attachments: Iterable[Attachment]) -> str:
+    attached = [(a.name, history.attachment_text(a.id)) for a in attachments]
+    return with_attachments(text, attached) if attached else text

@@ -67,7 +67,8 @@ class ChatStore(QObject):
         self._writing: dict[int, Writing] = {}
         self._conversation: Conversation | None = None
         self._model = ""
-        self._defaults: dict[str, float | int] = {}
+        self.defaults: dict[str, float | int] = {}
+        """Parameters where a conversation has none of its own."""
         self._save_timer = QTimer(self)
         self._save_timer.setSingleShot(True)
         self._save_timer.setInterval(SAVE_INTERVAL_MS)
@@ -172,10 +173,6 @@ class ChatStore(QObject):
         )
         self._reload(conversation.id)
 
-    def set_defaults(self, parameters: dict[str, float | int]) -> None:
-        """Parameters where a conversation has none of its own."""
-        self._defaults = parameters
-
     def set_draft(self, text: str, scroll: float | None = None) -> None:
         """Keep what is typed and where the reader is. A first draft creates its conversation."""
         if self._conversation is None and not text.strip():
@@ -272,7 +269,7 @@ class ChatStore(QObject):
             self._history,
             message,
             model=self._model,
-            defaults=self._defaults,
+            defaults=self.defaults,
             goes_on=bool(content or reasoning),
         )
         writing = Writing(message, content=content, reasoning=reasoning)

@@ -87,12 +87,20 @@
         <translation>不限</translation>
     </message>
     <message>
+        <source>Read along while I type</source>
+        <translation>我输入时同步阅读</translation>
+    </message>
+    <message>
+        <source>A loaded model reads a message before it is sent, and answers sooner.</source>
+        <translation>已加载的模型会在消息发送前先行阅读，从而更快回答。</translation>
+    </message>
+    <message>
         <source>Use the defaults</source>
         <translation>使用默认值</translation>
     </message>
     <message>
-        <source>Set these five back to their defaults</source>
-        <translation>将这五项恢复为默认值</translation>
+        <source>Set all of these back to their defaults</source>
+        <translation>将以上各项恢复为默认值</translation>
     </message>
 </context>
 <context>

@@ -54,16 +54,16 @@ def test_what_is_typed_has_been_read_when_it_is_sent(
     found = {}
     for pause in PAUSES_S:
         text = f"{pause} seconds. " + "The quick brown fox jumps over the lazy dog, again and "
-        typed = [{"role": "user", "content": text * 5 + "aga"}]
+        typed = [{"role": "user", "content": text * 3 + "aga"}]
         hint = {"model": MODEL, "messages": typed, "prompt_cache_key": "typing"}
         reply = http.post("/api/prefill", json=hint)
         assert (reply.status_code, reply.json()) == (202, {})
         assert http.get("/api/activity").json() == {"running_answers": 0}
         time.sleep(pause)
-        sent = [{"role": "user", "content": text * 5 + "again. What did it do?"}]
+        sent = [{"role": "user", "content": text * 3 + "again. What did it do?"}]
         answer = ask(http, sent, prompt_cache_key="typing")
         sure = read_ahead(vocab, typed)
-        assert sure > 80
+        assert sure > 50
         found[pause] = (answer["timings"]["cache_n"], sure)
         if found[pause][0] >= sure:
             break

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import Qt, QTimer
@@ -36,7 +37,7 @@ def desktop(tmp_path: Path, qtbot) -> Iterator[Desktop]:
 
 def send(desktop: Desktop, qtbot, text: str, *, max_tokens: int) -> None:
     # The model's noise may hold an end token. Set at each message: a change of settings sets the defaults anew.
-    desktop.chat_store.set_defaults({"ignore_eos": True})
+    desktop.chat_store.defaults = {"ignore_eos": True}
     desktop.chat.parameters.max_tokens.setValue(max_tokens)
     qtbot.keyClicks(desktop.chat.composer.editor, text)
     qtbot.keyClick(desktop.chat.composer.editor, Qt.Key.Key_Return)
@@ -52,6 +53,24 @@ def test_a_message_is_answered_and_remembered(desktop: Desktop, qtbot) -> None:
     assert answer.figures["tokens"] <= 30
     qtbot.waitUntil(lambda: desktop.chat.composer.gauge.isVisible(), timeout=5000)
     assert "4,096" in desktop.chat.composer.context_label.text()
+
+
+def test_what_is_typed_is_read_along(desktop: Desktop, qtbot) -> None:
+    send(desktop, qtbot, "Hello", max_tokens=3)
+    qtbot.waitUntil(lambda: len(desktop.chat_store.messages()) == 2, timeout=5000)
+    qtbot.waitUntil(lambda: not desktop.chat_store.busy, timeout=20000)
+    accepted: list[bool] = []
+    original = desktop.bridge.call
+
+    def call(make, ok, failed):
+        return original(make, lambda reply: (accepted.append(reply), ok(reply)), failed)
+
+    desktop.hinting._calls = SimpleNamespace(call=call)
+    qtbot.keyClicks(desktop.chat.composer.editor, "And what else?")
+    qtbot.waitUntil(lambda: accepted[:1] == [True], timeout=5000)
+    desktop.settings.set("desktop.read_along", value=False)
+    desktop.hinting.tell("And what else? Something longer.")
+    assert not desktop.hinting._asking
 
 
 def test_the_service_may_die_in_mid_answer(desktop: Desktop, qtbot) -> None:

@@ -321,6 +321,17 @@ def test_every_control_says_what_it_is(page) -> None:
         assert control.toolTip(), control.objectName()
 
 
+def test_reading_along_is_on_and_can_be_switched_off(store, page, paths) -> None:
+    switch = find(page, QCheckBox, "settings-read-along")
+    reset = find(page, QAbstractButton, "settings-reset-answers")
+    assert switch.isChecked()
+    assert not reset.isEnabled()
+    switch.click()
+    assert load(paths.settings)["desktop.read_along"] is False
+    reset.click()
+    assert switch.isChecked()
+
+
 def test_how_models_are_computed_is_set_and_saved(store, page, paths) -> None:
     backend, ways = (
         find(page, QComboBox, "settings-backend"),

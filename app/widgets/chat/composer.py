@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from PySide6.QtCore import QMimeData, QSize, Qt, Signal
+from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -17,6 +17,9 @@ from app.widgets.common.focus import FocusWithin
 _LEAST_HEIGHT, _MOST_HEIGHT = 48, 220
 _MEASURED_BLOCKS = 40
 """Past so many lines the editor is at its full height anyway; measuring more would cost time."""
+
+PAUSE_MS, GOING_ON_MS = 300, 500
+"""Without a key so long, or typing on so long: time to tell what is written so far."""
 
 _LONG = 10_000
 """Characters; a longer paste is better beside the text than in it."""
@@ -103,6 +106,7 @@ class Composer(QFrame):
         submitted(str text): the user wants this sent.
         stop_requested(): the user wants the answer stopped.
         text_changed(): the draft changed.
+        paused(str text): the draft or what goes along changed, and now is a moment to look at it.
         model_menu_requested(): the model chip was pressed.
         attach_requested(): the user wants to choose files.
     """
@@ -110,6 +114,7 @@ class Composer(QFrame):
     submitted = Signal(str)
     stop_requested = Signal()
     text_changed = Signal()
+    paused = Signal(str)
     model_menu_requested = Signal()
     attach_requested = Signal()
 
@@ -148,6 +153,7 @@ class Composer(QFrame):
         layout.addWidget(self.editor)
         layout.addLayout(foot)
         FocusWithin(self, self.editor)
+        self._pause, self._going_on = self._timer(PAUSE_MS), self._timer(GOING_ON_MS)
         self.editor.submitted.connect(self._submit)
         self.editor.textChanged.connect(self._on_text)
         self.send_button.clicked.connect(self._on_button)
@@ -172,6 +178,7 @@ class Composer(QFrame):
         """Show what goes along with the text."""
         self.attachments.show_items(items)
         self._update_button()
+        self._expect_pause()
 
     @property
     def _can_send(self) -> bool:
@@ -205,7 +212,26 @@ class Composer(QFrame):
 
     def _on_text(self) -> None:
         self._update_button()
+        self._expect_pause()
         self.text_changed.emit()
+
+    def _timer(self, ms: int) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.setInterval(ms)
+        timer.timeout.connect(self._tell_paused)
+        return timer
+
+    def _expect_pause(self) -> None:
+        self._pause.start()
+        if not self._going_on.isActive():
+            self._going_on.start()
+
+    @Slot()
+    def _tell_paused(self) -> None:
+        self._pause.stop()
+        self._going_on.stop()
+        self.paused.emit(self.text)
 
     def _on_button(self) -> None:
         if self._busy:

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from app.preferences import Preferences
 from app.stores.settings import SettingsStore
 from app.widgets.common.buttons import plain_button
-from app.widgets.settings.fields import NumberField
+from app.widgets.settings.fields import NumberField, SwitchField
 from app.widgets.settings.section import Section
 
 _NAMES = (
@@ -15,6 +15,7 @@ _NAMES = (
     "generation.top_k",
     "generation.min_p",
     "desktop.max_tokens",
+    "desktop.read_along",
 )
 
 
@@ -61,10 +62,16 @@ class AnswersSection(Section):
             ),
             object_name="settings-max-tokens",
         )
+        self.add_row(
+            self.tr("Read along while I type"),
+            self.tr("A loaded model reads a message before it is sent, and answers sooner."),
+            SwitchField(store, "desktop.read_along"),
+            object_name="settings-read-along",
+        )
         self._reset = plain_button(
             self.tr("Use the defaults"), object_name="settings-reset-answers"
         )
-        self._reset.setToolTip(self.tr("Set these five back to their defaults"))
+        self._reset.setToolTip(self.tr("Set all of these back to their defaults"))
         self._reset.clicked.connect(self._to_defaults)
         foot = QWidget()
         row = QHBoxLayout(foot)
