@@ -18,7 +18,7 @@ from engine.scheduler.sequence import HINT, Sequence
 from engine.scheduler.slots import common_prefix
 from engine.speculative.speculation import Speculation
 
-HINT_ROWS: Final = 128
+HINT_ROWS: Final = 64
 """Most rows of a step that nobody has asked for."""
 _WORTH_WAITING: Final = 32
 """Tokens: a prompt that shares so many more with one that is being read waits for them (or half of what that one still reads)."""

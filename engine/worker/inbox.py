@@ -40,8 +40,8 @@ class Inbox:
         self._read_ahead: Callable[[Sequence[int]], None] | None = None
         self.reading: frozenset[str] = frozenset()
         """Requests whose prompt is in the running decode. Set by the loop."""
-        self.reading_hint = False
-        """The running decode is for nobody yet. Set by the loop."""
+        self.spare: str | None = None
+        """The running decode is for nobody yet: whose hint it reads (empty: nobody's). Set by the loop."""
 
     def start_reader(self) -> None:
         """Start reading frames."""
@@ -88,7 +88,7 @@ class Inbox:
                         with self._lock:
                             self._preparing.add(message.request)
                         self._for_intake.put(message)
-                        if self.reading_hint and message.priority < HINT:
+                        if self._must_give_way(message):
                             self._request_abort()
                     case Abort():
                         with self._lock:
@@ -110,9 +110,17 @@ class Inbox:
                 # The service is gone, and nobody can be told anything any more.
                 os._exit(0)
 
+    def _must_give_way(self, message: Generate) -> bool:
+        """The running decode is of no use to this request. A hint of the same conversation is."""
+        spare = self.spare
+        return spare is not None and message.priority < HINT and message.cache_key != (spare or None)
+
     def _prepare(self, intake: Intake) -> None:
         while True:
             message = self._for_intake.get()
+            with self._lock:
+                if message.request not in self._preparing:
+                    continue  # aborted before it was looked at
             try:
                 admitted = intake.take(message)
                 if self._read_ahead is not None:

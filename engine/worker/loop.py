@@ -81,7 +81,7 @@ class Loop:
                     return
                 self._handle(message)
             events = self._stepper.step()
-            self._inbox.reading_hint = False
+            self._inbox.spare, self._inbox.reading = None, frozenset()
             if events:
                 self._emit(events)
 
@@ -90,9 +90,9 @@ class Loop:
         prefixes = self._scheduler.prefixes
         if prefixes.keep_one():
             return True
-        self._inbox.reading_hint = True
+        self._inbox.spare = ""
         worked = self._tuning.measure(prefixes.slots.empty)
-        self._inbox.reading_hint = False
+        self._inbox.spare = None
         return worked
 
     def _handle(self, message: Admitted | Abort | Forget) -> None:
@@ -111,8 +111,11 @@ class Loop:
             self._scheduler.add(sequence)
 
     def _about_to_decode(self, work: list[Work]) -> None:
-        self._inbox.reading = frozenset(w.sequence.request for w in work if w.is_reading)
-        self._inbox.reading_hint = work[0].sequence.priority >= HINT
+        first = work[0].sequence
+        if first.priority >= HINT:
+            self._inbox.spare = first.cache_key
+        else:
+            self._inbox.reading = frozenset(w.sequence.request for w in work if w.is_reading)
         if self._announce:
             for item in work:
                 if item.sequence in self._announce:
