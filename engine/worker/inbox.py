@@ -113,7 +113,9 @@ class Inbox:
     def _must_give_way(self, message: Generate) -> bool:
         """The running decode is of no use to this request. A hint of the same conversation is."""
         spare = self.spare
-        return spare is not None and message.priority < HINT and message.cache_key != (spare or None)
+        return (
+            spare is not None and message.priority < HINT and message.cache_key != (spare or None)
+        )
 
     def _prepare(self, intake: Intake) -> None:
         while True:

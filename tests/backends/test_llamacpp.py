@@ -8,7 +8,7 @@ import llama_cpp
 import numpy as np
 import pytest
 
-from engine.backends.base import SeqId
+from engine.backends.base import SeqId, Status
 from engine.backends.llamacpp import native
 from engine.backends.llamacpp.backend import LlamaBackend
 from engine.backends.llamacpp.opener import open_llamacpp
@@ -85,3 +85,45 @@ def test_another_library_than_the_expected_one_is_refused(
     with pytest.raises(SetupError, match=word) as caught:
         native.check_version()
     assert "installer" in caught.value.hint
+
+
+def test_the_context_grows_with_what_is_in_it(tmp_path: Path) -> None:
+    """Four times its first size, with a shared prefix that stays shared and answers that do not notice."""
+    from engine.backends.llamacpp.context import FIRST_CELLS
+    from tests.helpers.tiny_llama import write_tiny_llama
+
+    model = write_tiny_llama(tmp_path / "long.gguf", n_ctx=4 * FIRST_CELLS)
+    backend = open_backend(model, context=4 * FIRST_CELLS)
+    a, b = SeqId(0), SeqId(1)
+    text = [i % 251 for i in range(FIRST_CELLS - 100)]
+    feed(backend, a, text)
+    assert backend.seq_fork(a, b, len(text)) == len(text)
+    small = backend.memory_report().kv_cache
+    state = bytes(backend.export_state(a))
+    after = [feed(backend, seq, [7] * 300) for seq in (a, b)]  # the second finds no room
+    assert np.array_equal(*after)
+    assert backend.seq_len(a) == backend.seq_len(b) == len(text) + 300
+    assert backend.memory_report().kv_cache >= 2 * small > 0
+    for seq in (a, b):
+        backend.seq_clear(seq)
+    assert backend.import_state(a, state) == len(text)
+    assert backend.import_state(b, state) == len(text)  # a copy this time
+    fresh = open_backend(model, context=4 * FIRST_CELLS)
+    feed(fresh, a, text)
+    assert np.max(np.abs(feed(fresh, a, [7]) - feed(backend, b, [7]))) < 2e-3
+    fill = FIRST_CELLS - 50
+    feed(fresh, b, [1] * fill)
+    feed(fresh, SeqId(2), [1] * fill)
+    batch = fresh.new_batch(512)
+    last = None
+    for _ in range(20):
+        start = fresh.seq_len(a)
+        batch.token[:512], batch.pos[:512], batch.seq[:512] = 1, range(start, start + 512), a
+        batch.out[:512], batch.n = 0, 512
+        last = fresh.decode(batch).status
+        if last is not Status.OK:
+            break
+    assert last is Status.NO_SPACE  # the limit holds
+    assert fresh.seq_len(b) == fill
+    backend.close()
+    fresh.close()

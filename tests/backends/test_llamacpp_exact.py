@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from engine.backends.base import MOST_DRAFTED, SeqId
-from engine.backends.llamacpp.backend import EXACT_ROWS, LlamaBackend
+from engine.backends.llamacpp.backend import LlamaBackend
+from engine.backends.llamacpp.context import EXACT_ROWS
 from engine.backends.llamacpp.opener import EXACT_TYPES, open_llamacpp
 from engine.speculative.controller import FixedLength
 from engine.speculative.draft_model import DraftModelProposer

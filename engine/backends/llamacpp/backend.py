@@ -8,7 +8,6 @@ at window size, unified KV, threads. Exceeding batch or output sizes aborts the 
 import ctypes
 import hashlib
 import time
-from dataclasses import dataclass
 from typing import Any, Final
 
 import llama_cpp.llama_cpp as lib
@@ -27,29 +26,15 @@ from engine.backends.base import (
 )
 from engine.backends.host_logits import HostOutputs
 from engine.backends.llamacpp.batch import LlamaBatch
-from engine.backends.llamacpp.loading import explain_failure
+from engine.backends.llamacpp.context import ContextSize, GrowingContext
 from engine.backends.llamacpp.memory import memory_report
 from engine.backends.llamacpp.native import SUPPORTED_VERSION, NativeLog, QuickCalls
+from engine.errors import EngineError
 
-_STATUS = {0: Status.OK, 1: Status.NO_SPACE, 2: Status.ABORTED}
-_FLASH_ATTENTION_AUTO, _FLASH_ATTENTION_ON = -1, 1
-EXACT_ROWS: Final = 32
-"""Most rows of a step in exact mode: from 64 on, flash attention goes another way through the keys."""
+_NO_SPACE: Final = 1
+_STATUS = {0: Status.OK, _NO_SPACE: Status.NO_SPACE, 2: Status.ABORTED}
 _LEAST_EXACT_ROWS: Final = 2
 """A single row's attention is divided among the threads by keys, and then summed in another order."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContextSize:
-    """What a context is made for."""
-
-    n_ctx: int
-    n_seq_max: int
-    n_batch: int = 512
-    """Also the ubatch: a step is one graph execution, so an aborted step leaves nothing half done."""
-    exact: bool = False
-    """Steps of 2 to 32 rows with flash attention: a row's logits are then the same in every batch. Measured bit for
-    bit with Q4_0, Q4_1 and Q8_0 weights; the caller knows the types."""
 
 
 class LlamaBackend:
@@ -84,49 +69,34 @@ class LlamaBackend:
         self._views: dict[int, F32] = {}
         # "not not strlen(flag)": a C function that runs after every graph node without touching Python
         self._strlen = ctypes.cast(ctypes.CDLL(None).strlen, lib.ggml_abort_callback)
-        log.clear()
-        self._ctx = lib.llama_init_from_model(model, self._params(size, threads))
-        if not self._ctx:
+        abort = (self._strlen, ctypes.addressof(self._abort_flag))
+        try:
+            self._context = GrowingContext(model, size, log, threads=threads, abort=abort)
+        except EngineError:
             lib.llama_model_free(model)
-            raise explain_failure(b"the model", [*log.lines, "out of memory"])
-        self._log = log
-        self._memory = lib.llama_get_memory(self._ctx)
+            raise
         self._scratch = SeqId(size.n_seq_max)
         self._pads = size.exact
         self._recurrent = bool(
             lib.llama_model_is_recurrent(model) or lib.llama_model_is_hybrid(model)
         )
         self._window = int(lib.llama_model_n_swa(model))
-        self._buffers = log.lines
         vocab = lib.llama_model_get_vocab(model)
-        n_seq_max = int(lib.llama_n_seq_max(self._ctx)) - 1
+        ctx = self._context.pointer
+        n_seq_max = int(lib.llama_n_seq_max(ctx)) - 1
+        n_cells = max(size.n_ctx, self._context.num_cells)  # rounded up
         self._caps = Capabilities(
             backend="llama.cpp",
             n_vocab=int(lib.llama_vocab_n_tokens(vocab)),
-            n_cells=int(lib.llama_n_ctx(self._ctx)),
-            n_ctx_seq=int(lib.llama_n_ctx_seq(self._ctx)),
+            n_cells=n_cells,
+            n_ctx_seq=n_cells,
             n_seq_max=n_seq_max,
-            n_batch_max=int(lib.llama_n_batch(self._ctx)),
+            n_batch_max=int(lib.llama_n_batch(ctx)),
             n_outputs_max=n_seq_max + MOST_DRAFTED,
             state_fingerprint=self._fingerprint(),
             exports_ranges=not self._recurrent and not self._window,
             is_exact=size.exact,
         )
-
-    def _params(self, size: ContextSize, threads: tuple[int, int]) -> Any:
-        params = lib.llama_context_default_params()
-        params.n_ctx = size.n_ctx
-        params.n_batch = params.n_ubatch = EXACT_ROWS if size.exact else size.n_batch
-        params.n_seq_max = size.n_seq_max + 1  # `_scratch`: padding, and ranges of states
-        params.n_outputs_max = size.n_seq_max + MOST_DRAFTED
-        params.n_threads, params.n_threads_batch = threads
-        params.flash_attn_type = _FLASH_ATTENTION_ON if size.exact else _FLASH_ATTENTION_AUTO
-        params.swa_full = False
-        params.kv_unified = True
-        params.no_perf = True
-        params.abort_callback = self._strlen
-        params.abort_callback_data = ctypes.addressof(self._abort_flag)
-        return params
 
     def _fingerprint(self) -> str:
         """Same library, model metadata, sizes and layout. Not yet the tensor data itself."""
@@ -163,6 +133,9 @@ class LlamaBackend:
         self._copies.clear()
         started = time.perf_counter()
         code = self._decode(batch)
+        while code == _NO_SPACE and self._context.grow():
+            self._views.clear()
+            code = self._decode(batch)
         seconds = time.perf_counter() - started
         status = _STATUS.get(code, Status.FAILED)
         if status is Status.ABORTED:
@@ -176,16 +149,16 @@ class LlamaBackend:
 
     def _decode(self, batch: LlamaBatch) -> int:
         if not self._pads or batch.n >= _LEAST_EXACT_ROWS:
-            return int(lib.llama_decode(self._ctx, batch.struct))
+            return int(lib.llama_decode(self._context.pointer, batch.struct))
         n = batch.n
         batch.pad(self._scratch)
-        code = int(lib.llama_decode(self._ctx, batch.struct))
+        code = int(lib.llama_decode(self._context.pointer, batch.struct))
         self.seq_clear(self._scratch)
         batch.n = n
         return code
 
     def _row(self, index: int) -> F32:
-        address = self._quick.get_logits_ith(self._ctx, index)
+        address = self._quick.get_logits_ith(self._context.pointer, index)
         view = self._views.get(address)
         if view is None:
             if len(self._views) > 2 * self._caps.n_outputs_max:
@@ -203,15 +176,15 @@ class LlamaBackend:
 
     def seq_len(self, seq: SeqId) -> int:
         """See Backend."""
-        return int(self._quick.seq_pos_max(self._memory, seq)) + 1
+        return int(self._quick.seq_pos_max(self._context.memory, seq)) + 1
 
     def seq_span(self, seq: SeqId) -> tuple[int, int]:
         """See Backend."""
-        return max(0, int(self._quick.seq_pos_min(self._memory, seq))), self.seq_len(seq)
+        return max(0, int(self._quick.seq_pos_min(self._context.memory, seq))), self.seq_len(seq)
 
     def seq_clear(self, seq: SeqId) -> None:
         """See Backend."""
-        lib.llama_memory_seq_rm(self._memory, seq, -1, -1)
+        lib.llama_memory_seq_rm(self._context.memory, seq, -1, -1)
 
     def _window_holds(self, seq: SeqId, n: int) -> bool:
         """Are the cells still there that position n would attend to?
@@ -228,7 +201,7 @@ class LlamaBackend:
         removed = (
             n > 0
             and self._window_holds(seq, n)
-            and lib.llama_memory_seq_rm(self._memory, seq, n, -1)
+            and lib.llama_memory_seq_rm(self._context.memory, seq, n, -1)
         )
         if not removed:
             self.seq_clear(seq)
@@ -244,7 +217,9 @@ class LlamaBackend:
         # a recurrent state is one point in time: it can be shared there and nowhere before
         if n <= 0 or (self._recurrent and n != held) or not self._window_holds(src, n):
             return 0
-        lib.llama_memory_seq_cp(self._memory, src, dst, *((-1, -1) if n == held else (0, n)))
+        lib.llama_memory_seq_cp(
+            self._context.memory, src, dst, *((-1, -1) if n == held else (0, n))
+        )
         return self.seq_len(dst)
 
     def export_state(self, seq: SeqId, start: int = 0) -> State:
@@ -252,16 +227,16 @@ class LlamaBackend:
         if not start:
             return self._export(seq)
         self._check_range(start)
-        lib.llama_memory_seq_cp(self._memory, seq, self._scratch, start, -1)
+        lib.llama_memory_seq_cp(self._context.memory, seq, self._scratch, start, -1)
         state = self._export(self._scratch)
         self.seq_clear(self._scratch)
         return state
 
     def _export(self, seq: SeqId) -> State:
-        size = lib.llama_state_seq_get_size(self._ctx, seq)
+        size = lib.llama_state_seq_get_size(self._context.pointer, seq)
         state = bytearray(size)
         buffer = (ctypes.c_uint8 * size).from_buffer(state)
-        written = lib.llama_state_seq_get_data(self._ctx, buffer, size, seq)
+        written = lib.llama_state_seq_get_data(self._context.pointer, buffer, size, seq)
         return state if written == size else state[:written]
 
     def import_state(self, seq: SeqId, state: State, start: int = 0) -> int:
@@ -273,7 +248,7 @@ class LlamaBackend:
             return self.seq_len(seq)
         self._check_range(start)
         if self._import(self._scratch, state) and self._begins_at(self._scratch, start):
-            lib.llama_memory_seq_cp(self._memory, self._scratch, seq, -1, -1)
+            lib.llama_memory_seq_cp(self._context.memory, self._scratch, seq, -1, -1)
         else:
             self.seq_clear(seq)
         self.seq_clear(self._scratch)
@@ -281,11 +256,16 @@ class LlamaBackend:
 
     def _import(self, seq: SeqId, state: State) -> bool:
         raw = np.frombuffer(state, np.uint8)  # no copy, whatever it lies in
+        if not len(raw):
+            return False
         pointer = raw.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-        return bool(len(raw) and lib.llama_state_seq_set_data(self._ctx, pointer, len(raw), seq))
+        while not lib.llama_state_seq_set_data(self._context.pointer, pointer, len(raw), seq):
+            if not self._context.grow():  # it does not say whether room is all that is missing
+                return False
+        return True
 
     def _begins_at(self, seq: SeqId, start: int) -> bool:
-        return int(self._quick.seq_pos_min(self._memory, seq)) == start
+        return int(self._quick.seq_pos_min(self._context.memory, seq)) == start
 
     def _check_range(self, start: int) -> None:
         if not self._caps.exports_ranges:
@@ -293,15 +273,14 @@ class LlamaBackend:
 
     def set_threads(self, decode: int, prefill: int) -> None:
         """See Backend."""
-        lib.llama_set_n_threads(self._ctx, decode, prefill)
+        self._context.set_threads(decode, prefill)
 
     def memory_report(self) -> MemoryReport:
         """See Backend."""
-        return memory_report(int(lib.llama_model_size(self._model)), self._buffers)
+        return memory_report(int(lib.llama_model_size(self._model)), self._context.buffers)
 
     def close(self) -> None:
         """See Backend."""
-        if self._ctx:
-            lib.llama_free(self._ctx)
+        if self._context.pointer:
+            self._context.close()
             lib.llama_model_free(self._model)
-            self._ctx = None

@@ -8,7 +8,8 @@ from typing import Final
 
 import llama_cpp.llama_cpp as lib
 
-from engine.backends.llamacpp.backend import ContextSize, LlamaBackend
+from engine.backends.llamacpp.backend import LlamaBackend
+from engine.backends.llamacpp.context import ContextSize
 from engine.backends.llamacpp.loading import load_model
 from engine.backends.llamacpp.native import NativeLog, check_version
 from engine.backends.llamacpp.vocab import LlamaVocab
