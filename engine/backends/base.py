@@ -46,6 +46,8 @@ class Capabilities:
     """Most rows with want_output per decode; at least `n_seq_max + MOST_DRAFTED`."""
     state_fingerprint: str
     """Equal exactly where exported states may be exchanged."""
+    forgets_on_abort: bool = False
+    """A decode that was stopped costs its sequences all that they held."""
     exports_ranges: bool = False
     """States may begin in mid-sequence: a conversation is kept in pieces that others share."""
     is_exact: bool = False

@@ -96,6 +96,7 @@ class LlamaBackend:
             state_fingerprint=self._fingerprint(),
             exports_ranges=not self._recurrent and not self._window,
             is_exact=size.exact,
+            forgets_on_abort=self._recurrent,
         )
 
     def _fingerprint(self) -> str:
@@ -141,6 +142,10 @@ class LlamaBackend:
         if status is Status.ABORTED:
             self._abort_flag[0] = b"\0"
         if status is not Status.OK:
+            if self._recurrent and status is not Status.NO_SPACE:
+                # a state that was half computed cannot be taken back, though llama.cpp says so
+                for seq in np.unique(batch.seq[: batch.n]).tolist():
+                    self.seq_clear(SeqId(seq))
             return DecodeResult(status, None, seconds)
         indices = rows.tolist()
         return DecodeResult(
