@@ -1,6 +1,7 @@
 """What all benchmarks share: paired interleaved runs, medians with intervals, one JSON line."""
 
 import json
+import math
 import platform
 import random
 import statistics
@@ -15,6 +16,8 @@ from engine.hub.starter import install_starter
 from engine.paths import Paths
 
 _RESAMPLES = 2000
+FILE_TYPES = {"Q4_0": 2, "Q4_K_M": 15}
+"""llama.cpp's `LLAMA_FTYPE_MOSTLY_*`."""
 
 
 def starter_model() -> Path:
@@ -27,18 +30,30 @@ def q4_0_model() -> Path:
     source = starter_model()
     target = source.with_name("SmolLM2-135M-Instruct.Q4_0.gguf")
     if not target.exists():
-        import llama_cpp.llama_cpp as lib
-
-        silence = lib.llama_log_callback(lambda *_: None)
-        lib.llama_log_set(silence, None)
-        params = lib.llama_model_quantize_default_params()
-        params.ftype = 2  # LLAMA_FTYPE_MOSTLY_Q4_0
-        params.allow_requantize = True
-        partial = target.with_suffix(".part")
-        if lib.llama_model_quantize(bytes(source), bytes(partial), params):
-            raise RuntimeError("requantizing failed")
-        partial.replace(target)
+        quantize(source, target, "Q4_0")
     return target
+
+
+def quantize(source: Path, target: Path, kind: str) -> None:
+    """Write `source` as `kind` (a key of `FILE_TYPES`) by llama.cpp; `target` appears whole or not at all.
+
+    Raises:
+        RuntimeError: llama.cpp refused the file.
+    """
+    import llama_cpp.llama_cpp as lib
+
+    silence = lib.llama_log_callback(lambda *_: None)
+    lib.llama_log_set(silence, None)
+    params = lib.llama_model_quantize_default_params()
+    params.ftype = FILE_TYPES[kind]
+    params.allow_requantize = True
+    partial = target.with_suffix(".part")
+    failed = lib.llama_model_quantize(bytes(source), bytes(partial), params)
+    lib.llama_log_set(lib.llama_log_callback(), None)  # ours ends with this function
+    if failed:
+        partial.unlink(missing_ok=True)
+        raise RuntimeError(f"quantizing {source.name} to {kind} failed")
+    partial.replace(target)
 
 
 def interval(values: list[float]) -> tuple[float, float, float]:
@@ -49,6 +64,20 @@ def interval(values: list[float]) -> tuple[float, float, float]:
     )
     low, high = medians[int(0.025 * _RESAMPLES)], medians[int(0.975 * _RESAMPLES)]
     return statistics.median(values), low, high
+
+
+def ratio_interval(above: list[float], below: list[float]) -> tuple[float, float, float]:
+    """(ratio, low, high) of the medians of two paired lists; the bootstrap draws whole rounds."""
+    rng = random.Random(1)
+    rounds = list(zip(above, below, strict=True))
+
+    def ratio(drawn: list[tuple[float, float]]) -> float:
+        top = statistics.median(a for a, _ in drawn)
+        bottom = statistics.median(b for _, b in drawn)
+        return top / bottom if bottom else math.inf if top else 1.0
+
+    ratios = sorted(ratio(rng.choices(rounds, k=len(rounds))) for _ in range(_RESAMPLES))
+    return ratio(rounds), ratios[int(0.025 * _RESAMPLES)], ratios[int(0.975 * _RESAMPLES)]
 
 
 def rounded(values: list[float], digits: int = 3) -> dict[str, float]:

@@ -1,20 +1,51 @@
 """The service as a process, with the one request that benchmarks make."""
 
+import contextlib
 import json
+import shutil
+import signal
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 
 from tests.helpers.service_process import ServiceProcess
 
+_WORKER_ENDS_S = 30
+
 
 class Service(ServiceProcess):
-    """Runs the service with one model."""
+    """Runs the service with one model; `threads` 0 leaves them to the service."""
 
-    def __init__(self, model: Path, *, threads: int) -> None:
-        super().__init__(model, arguments=("--host", "127.0.0.1", "--threads", str(threads)))
+    def __init__(self, model: Path, *, threads: int = 0, flags: tuple[str, ...] = ()) -> None:
+        self.flags = (*(("--threads", str(threads)) if threads else ()), *flags)
+        super().__init__(model, arguments=("--host", "127.0.0.1", *self.flags))
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Signal, and wait for the service and its workers; kill what does not end. Idempotent.
+
+        A worker that outlives the service would still write into the data folder.
+        """
+        workers: list[psutil.Process] = []
+        with contextlib.suppress(psutil.NoSuchProcess):
+            workers = psutil.Process(self.process.pid).children(recursive=True)
+        try:
+            code = super().stop(number)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        for worker in psutil.wait_procs(workers, timeout=_WORKER_ENDS_S)[1]:
+            worker.kill()
+        return code
+
+    def restart(self) -> None:
+        """End it and start it again on the same data folder."""
+        self.stop()
+        shutil.rmtree(self.data_folder / "models")  # links, which starting makes
+        self.__enter__()
 
     @staticmethod
     def client() -> httpx2.AsyncClient:
