@@ -13,7 +13,9 @@ from app.single_instance import SingleInstance
 from app.stores.attachments import AttachmentsStore
 from app.stores.chat import ChatStore
 from app.stores.diagnostics import DiagnosticsStore
+from app.stores.forgetting import Forgetting
 from app.stores.hinting import Hinting
+from app.stores.kept import KeptStore
 from app.stores.models import ModelsStore
 from app.stores.settings import SettingsStore
 from app.theme import Theme
@@ -60,6 +62,8 @@ class Desktop(QObject):
         self.models_store = ModelsStore(self.bridge, self)
         self.attachments = AttachmentsStore(self.history, self.chat_store, self)
         self.hinting = Hinting(self.history, self.chat_store, self.models_store, self.bridge, self)
+        self.forgetting = Forgetting(self.history, self.chat_store, self.bridge, self)
+        self.kept = KeptStore(self.bridge, self)
         self.diagnostics = DiagnosticsStore(
             self.bridge, VERSION, {"Data": paths.data, "Settings": paths.settings}, self
         )
@@ -77,7 +81,7 @@ class Desktop(QObject):
         window = MainWindow(
             self.chat,
             ModelsPage(self.models_store, self.settings),
-            SettingsPage(self.settings, self.diagnostics, KeyboardMap.meanings),
+            SettingsPage(self.settings, self.diagnostics, self.kept, KeyboardMap.meanings),
         )
         window.closing.connect(self._save)
         window.close_asked.connect(self._on_close_asked)
@@ -121,6 +125,7 @@ class Desktop(QObject):
         self._connected = True
         self.settings.service_started()
         self.bridge.connect_to(url, key)
+        self.forgetting.tell()
         self.models_store.notify()
         self.models_store.refresh_details()  # a service with other settings plans otherwise
 

@@ -63,7 +63,7 @@ class StoredMessage:
     error: str
     created_at: float
     figures: dict[str, float | int]
-    """tokens, tokens_per_s, first_token_ms, reused, prompt_tokens, drafted, accepted, seed: what was known at the end."""
+    """tokens, tokens_per_s, first_token_ms, reused, restored, restore_ms, prompt_tokens, drafted, accepted, seed: what was known at the end."""
     model: str
     attachments: tuple[Attachment, ...]
     edit: str | None

@@ -97,6 +97,7 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "models.context": (0, 1 << 24),
     "models.threads": (0, 512),
     "models.idle_timeout_s": (0.0, 604_800.0),
+    "models.keep_disk_mib": (512, 1 << 20),
 }
 """Lowest and highest value that the window offers, by setting."""
 

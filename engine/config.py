@@ -9,15 +9,20 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from engine.errors import SetupError
 from engine.types import SamplingParams
 
 VERSION = "0.1.0"
 ENVIRONMENT_PREFIX = "INGLENOOK_"
+MOST_MIB: Final = 1 << 40
+"""More is no number of bytes that fits where it is sent."""
+Mebibytes = Annotated[int, Meta(ge=0, le=MOST_MIB)]
+Speculation = Literal["", "off", "ngram"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,13 @@ class ModelSettings:
     """Backend by a model's id, before `backend`: `[models.backend_for]` in the file."""
     keep: Literal["disk", "memory", "off"] = "disk"
     """Where what a model has read of conversations is kept when it leaves the KV cache; `disk` survives a restart."""
-    keep_memory_mib: int = 512
-    """Most memory for it, for each loaded model."""
-    keep_disk_mib: int = 4096
-    """Most disk space for it, all models together."""
-    speculation: str = ""
-    """`off`, `ngram` (guess that the text repeats itself), or empty: where it cannot change the text."""
+    keep_memory_mib: Mebibytes = 512
+    """Most memory for it, for each loaded model; with 0 nothing is kept, on disk either."""
+    keep_disk_mib: Mebibytes = 4096
+    """Most disk space for it, all models together; 0: as `keep = "memory"`."""
+    speculation: Speculation = ""
+    """Empty (`ngram` means the same): tokens are guessed ahead from the text itself, as far as measured costs and
+    chances pay. `off`: none are."""
     draft_model: str = ""
     """Id of a small model of the library that guesses ahead, where its vocabulary is the same; empty: none."""
     exact: bool = False
@@ -101,6 +107,10 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
             if name in environment:
                 tree.setdefault(section.name, {})[setting.name] = environment[name]
     try:
-        return msgspec.convert(tree, Settings, strict=False)
+        settings = msgspec.convert(tree, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise SetupError(f"A setting is not valid: {error}.", hint=f"See {path}.") from error
+    if settings.models.speculation == "ngram":
+        models = dataclasses.replace(settings.models, speculation="")
+        settings = dataclasses.replace(settings, models=models)
+    return settings

@@ -48,6 +48,7 @@ class ChatStore(QObject):
         message_changed(object StoredMessage): an open message has a new state.
         status_changed(): progress, busy state or figures of the open conversation.
         speed_changed(float tokens_per_s, float first_token_ms): of the open answer while it is written.
+        deleted(int conversation): it is not in the list any more.
         failed(str sentence): something could not be saved.
     """
 
@@ -58,6 +59,7 @@ class ChatStore(QObject):
     message_changed = Signal(object)
     status_changed = Signal()
     speed_changed = Signal(float, float)
+    deleted = Signal(int)
     failed = Signal(str)
 
     def __init__(self, history: History, streams: Streams, parent: QObject | None = None) -> None:
@@ -151,6 +153,7 @@ class ChatStore(QObject):
         if self._conversation and self._conversation.id == conversation_id:
             self.open(None)
         self.conversations_changed.emit()
+        self.deleted.emit(conversation_id)
 
     def restore(self, conversation_id: int) -> None:
         """Undo a deletion."""

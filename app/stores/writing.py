@@ -34,5 +34,7 @@ def take_figures(writing: Writing, event: Finished | Counted) -> None:
         figures["tokens_per_s"] = round(event.pace.predicted_per_second, 1)
         figures["seconds"] = round(event.pace.predicted_ms / 1000, 2)
         figures["reused"] = event.pace.cache_n
+        figures["restored"] = event.pace.restored_n
+        figures["restore_ms"] = round(event.pace.restore_ms)
         figures["drafted"] = event.pace.draft_n
         figures["accepted"] = event.pace.draft_n_accepted

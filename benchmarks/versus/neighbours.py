@@ -32,7 +32,9 @@ def arrival(setting: Setting) -> Outcome:
             name = f"arrival.{{}}_{tokens}"
             gates += [
                 compare(name.format("gap"), DURATION, found["gap_s"], gate=4.0, goal=8.0),
-                compare(name.format("newcomer"), DURATION, found["first_s"], gate=1 / 1.4, goal=1 / 1.2),
+                compare(
+                    name.format("newcomer"), DURATION, found["first_s"], gate=1 / 1.4, goal=1 / 1.2
+                ),
             ]
         return Outcome(gates, {"flags": flags_of(sides)})
 

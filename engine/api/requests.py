@@ -4,7 +4,7 @@ Zone: service and desktop. `engine.api.validate` checks what types cannot say. F
 here are ignored. `None` means "not given" everywhere. Ranges: see `engine.types.SamplingParams`.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,7 @@ TokenId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Bias = Annotated[float, Meta(ge=-100, le=100)]
 StopString = Annotated[str, Meta(min_length=1, max_length=1024)]
 Limit = Annotated[int, Meta(ge=-1, le=2**53)]
+MOST_KEY_CHARACTERS: Final = 512
 
 
 class Part(msgspec.Struct, omit_defaults=True):
@@ -73,8 +74,12 @@ class Generation(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The newer name of `max_tokens`."""
     stop: StopString | Annotated[list[StopString], Meta(max_length=16)] | None = None
     ignore_eos: bool | None = None
-    prompt_cache_key: Annotated[str, Meta(max_length=512)] | None = None
+    prompt_cache_key: Annotated[str, Meta(max_length=MOST_KEY_CHARACTERS)] | None = None
     """Whose the prompt is: what is kept of it can be deleted by this name."""
+    priority: Annotated[int, Meta(ge=0, le=1)] | None = None
+    """0, like none: somebody waits for the answer. 1: it may wait for those. (vLLM's name.)"""
+    service_tier: Any = None
+    """`flex` is OpenAI's name of `priority` 1, where that is not given; all else changes nothing."""
 
     temperature: Annotated[float, Meta(ge=0, le=10)] | None = None
     top_k: Annotated[int, Meta(ge=-1, le=2**31 - 1)] | None = None

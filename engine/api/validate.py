@@ -112,6 +112,13 @@ def stop_strings(request: Generation) -> tuple[str, ...]:
     return (request.stop,) if isinstance(request.stop, str) else tuple(request.stop)
 
 
+def priority_of(request: Generation) -> int:
+    """As `engine.ipc.messages.Generate.priority`."""
+    if request.priority is not None:
+        return request.priority
+    return int(request.service_tier == "flex")
+
+
 def answer_schema(request: Generation) -> str:
     """The JSON schema, as JSON, that answers must match; empty: none.
 

@@ -100,9 +100,9 @@ def _add_model_options(group: argparse._ActionsContainer) -> None:
     )
     group.add_argument(
         "--speculation",
-        metavar="WAY",
+        choices=("off", "ngram"),
         default=argparse.SUPPRESS,
-        help="guess tokens ahead: off, or ngram (the text repeats itself)",
+        help="guess tokens ahead: off, or from the text itself as far as it pays (ngram; the default)",
     )
 
 

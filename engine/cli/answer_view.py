@@ -89,7 +89,8 @@ class AnswerView:
         if self._first_at is not None:
             facts.append(f"first after {(self._first_at - self._sent_at) * 1000:.0f} ms")
         if pace is not None and pace.cache_n:
-            facts.append(f"{pace.cache_n} of {usage.prompt_tokens} prompt tokens reused")
+            kept = f" ({pace.restored_n} restored from memory or disk)" if pace.restored_n else ""
+            facts.append(f"{pace.cache_n} of {usage.prompt_tokens} prompt tokens reused{kept}")
         if self._finished and self._finished.reason == "length":
             only_thought = self._has_reasoning and not self.content
             facts.append(

@@ -7,12 +7,14 @@ Neighbours: `engine.client.stream`, `engine.api.requests`.
 from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 import httpx2
 import msgspec
 
 from engine.api import sse
 from engine.api.failure import from_body
+from engine.api.kept import KeptOnDisk
 from engine.api.loopback import is_loopback
 from engine.api.models import (
     Change,
@@ -171,6 +173,16 @@ class Client:
         reply = await self._post("/api/prefill", request, dict[str, bool], HINT_SECONDS)
         return reply.get("accepted", True)
 
+    async def kept(self) -> KeptOnDisk:
+        """What the service has written down of conversations."""
+        return await self._get("/api/prefix-cache", KeptOnDisk)
+
+    async def forget(self, key: str | None) -> None:
+        """Have the service delete what it keeps of a `prompt_cache_key`; None: of all conversations."""
+        # dots alone in a path mean folders
+        name = "" if key is None else "/" + quote(key, safe="").replace(".", "%2E")
+        await self._send(self._http.build_request("DELETE", f"/api/prefix-cache{name}"))
+
     def chat(self, request: ChatRequest) -> ChatStream:
         """Ask for a streamed answer: a context that is iterated. `stream` need not be set."""
         wanted = msgspec.structs.replace(
@@ -194,12 +206,15 @@ class Client:
         return await self._fetch(request, kind)
 
     async def _fetch(self, request: httpx2.Request, kind: type[T]) -> T:
+        return _decoded((await self._send(request)).content, kind)
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
         try:
             response = await self._http.send(request)
         except httpx2.TransportError as error:
             raise lost(request, error) from error
         await checked(response)
-        return _decoded(response.content, kind)
+        return response
 
 
 class _Nothing(msgspec.Struct):

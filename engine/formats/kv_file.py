@@ -14,6 +14,10 @@ from typing import BinaryIO, Final
 import msgspec
 import xxhash
 
+from engine.errors import EngineError
+
+KEPT: Final = "conversations"
+"""Folder of all models' files, in the cache folder."""
 SUFFIX: Final = ".kv"
 _PARTIAL: Final = ".kv.part"
 _MAGIC: Final = b"INGLKV2\n"
@@ -117,3 +121,60 @@ def pieces(folder: Path) -> Iterator[Path]:
             path.unlink(missing_ok=True)
         elif path.suffix == SUFFIX:
             yield path
+
+
+def measure(root: Path) -> tuple[int, int]:
+    """Bytes and number of all files, whatever others write and delete meanwhile."""
+    num_bytes = num_files = 0
+    for path in root.rglob(f"*{SUFFIX}"):
+        try:
+            num_bytes += path.stat().st_size
+        except FileNotFoundError:
+            continue
+        num_files += 1
+    return num_bytes, num_files
+
+
+def forget_files(root: Path, key: str | None) -> None:
+    """Delete what belongs to nobody but the owner of `key`, and what is no whole piece; None: everything.
+
+    What others share stays without the name, and what goes on from a deleted file stays until its folder is
+    read the next time. Others may write and delete meanwhile.
+
+    Raises:
+        EngineError: something could not be deleted; the rest is.
+    """
+    failure: OSError | None = None
+    for path in sorted(root.rglob(f"*{SUFFIX}*")):
+        try:
+            _forget(path, key)
+        except OSError as error:
+            failure = error
+    if failure is not None:
+        raise EngineError(
+            f"Something that was kept of conversations could not be deleted ({failure.strerror}).",
+            hint=f"Check that you may write in {root}, then try again.",
+        ) from failure
+
+
+def _forget(path: Path, key: str | None) -> None:
+    head = read_head(path) if key is not None else None
+    if head is not None and key not in head.keys:
+        return
+    if head is None or len(head.keys) == 1 or not _rewritten(path, head, key):
+        path.unlink(missing_ok=True)
+
+
+def _rewritten(path: Path, head: PieceHead, key: str | None) -> bool:
+    """Write it anew, as old as it is, with its other owners only; False where it is damaged or there is no room."""
+    state = read_state(path, head.name, head.fingerprint)
+    if state is None:
+        return False
+    others = tuple(other for other in head.keys if other != key)
+    try:
+        age = path.stat()
+        write_piece(path.parent, msgspec.structs.replace(head, keys=others), state)
+        os.utime(path, ns=(age.st_atime_ns, age.st_mtime_ns))
+    except OSError:
+        return False
+    return True

@@ -57,7 +57,7 @@ class Load(Message, frozen=True):
     chat_template: str | None = None
     """Overrides the file's own."""
     speculation: str = ""
-    """As the setting: `off`, `ngram`, or empty for where drafts cannot change the text."""
+    """See `engine.config.ModelSettings`."""
     draft_path: bytes = b""
     """A small model that guesses ahead; empty: none."""
     exact: bool = False
@@ -109,7 +109,7 @@ class Abort(Message, frozen=True):
 
 
 class Forget(Message, frozen=True):
-    """Drop what is kept of the conversations of one owner (`Generate.cache_key`)."""
+    """Drop what is kept of the conversations of one owner (`Generate.cache_key`); of everybody's with an empty key."""
 
     key: str
 

@@ -6,7 +6,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 
 from engine.errors import EngineError
-from engine.server import admin, hints, metrics, openai
+from engine.server import admin, hints, kept, metrics, openai
 from engine.server.access import Access
 from engine.server.errors import on_disconnect, on_engine_error, on_fault, on_http_error
 from engine.server.middleware import Gate
@@ -42,7 +42,7 @@ def create_app(
     """
     access = Access(api_keys, allowed_hosts, allowed_origins)
     app = Starlette(
-        routes=[*openai.ROUTES, *admin.ROUTES, *hints.ROUTES, *metrics.ROUTES],
+        routes=[*openai.ROUTES, *admin.ROUTES, *hints.ROUTES, *kept.ROUTES, *metrics.ROUTES],
         middleware=[Middleware(Gate, access=access)],
         exception_handlers={
             EngineError: on_engine_error,

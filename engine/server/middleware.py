@@ -53,7 +53,7 @@ class Gate:
         reply = Response(
             status_code=204,
             headers={
-                "access-control-allow-methods": "GET, POST",
+                "access-control-allow-methods": "GET, POST, DELETE",
                 "access-control-allow-headers": "authorization, content-type, x-api-key",
                 "access-control-max-age": "600",
             },

@@ -14,6 +14,7 @@ from engine.api.validate import (
     answer_schema,
     parse_chat,
     parse_completion,
+    priority_of,
     sampling_params,
     stop_strings,
     template_messages,
@@ -118,6 +119,7 @@ def _order(
         num_choices=wanted.n or 1,
         ignore_end=bool(wanted.ignore_eos),
         schema=answer_schema(wanted),
+        priority=priority_of(wanted),
         cache_key=wanted.prompt_cache_key or "",
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Protocol
 
+from engine.api.kept import KeptOnDisk
 from engine.api.models import ModelDetails, StarterInfo
 from engine.errors import ModelFormatError
 from engine.formats.filenames import printable
@@ -193,6 +194,18 @@ class Engine(Protocol):
 
     async def cancel_starter(self) -> StarterInfo:
         """Stop fetching and leave nothing behind; also forgets a failure. Idempotent."""
+
+    async def kept(self) -> KeptOnDisk:
+        """What is written down of conversations that models have read."""
+
+    async def forget(self, key: str | None) -> None:
+        """Drop what is kept of the conversations of one owner (`AnswerRequest.cache_key`); None: everything.
+
+        Loaded models are told and do it at once. Idempotent.
+
+        Raises:
+            EngineError: not everything could be deleted.
+        """
 
     def changes(self) -> AsyncGenerator[None, None]:
         """One item at once, then one whenever `models` or `starter` would tell something new.

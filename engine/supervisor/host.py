@@ -21,15 +21,13 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-import psutil
-
 from engine import aio
 from engine.errors import EngineError, ServiceUnavailable, WorkerCrashed
 from engine.ipc.messages import (
-    Abort,
     Accepted,
     Delta,
     Failed,
+    Forget,
     Load,
     Loaded,
     LoadProgress,
@@ -101,22 +99,6 @@ class ModelHost:
         return self._deaths > 0
 
     @property
-    def resident_bytes(self) -> int:
-        """Memory of the worker, shared pages included; 0 where there is none."""
-        try:
-            return int(psutil.Process(self.pid).memory_info().rss) if self.pid else 0
-        except psutil.Error:
-            return 0
-
-    @property
-    def figures(self) -> list[str]:
-        """What was measured of it here, as half sentences beside the plan's reasons."""
-        if self.measured is None:
-            return []
-        reads, writes = self.measured.reads, self.measured.writes
-        return [f"measured here: reads {reads:,.0f} and writes {writes:,.0f} tokens a second"]
-
-    @property
     def busy(self) -> bool:
         """Answers are open, or it is on its way to one."""
         return bool(self._answers) or self.state in ("loading", "stopping")
@@ -133,11 +115,9 @@ class ModelHost:
 
     def release(self, answer: RunningAnswer) -> None:
         """Its reader left: free the compute at once."""
-        if self._answers.pop(answer.request_id, None) is None:
-            return
-        if answer.sent and not answer.complete and self._worker:
-            self._worker.send(Abort(answer.request_id))
-        self._after_answer()
+        if answer.request_id in self._answers:
+            self._drop(answer)
+            self._after_answer()
 
     def read_ahead(self, request: AnswerRequest) -> bool:
         """Read a prompt that may come next, beside all else and in place of the last one so read.
@@ -151,6 +131,19 @@ class ModelHost:
             return False
         self._ahead.want(request, self._worker)
         return True
+
+    async def forget(self, key: str) -> None:
+        """Drop what is held of the conversations of one owner; empty: of everybody's.
+
+        Answers that run go on; of that owner's, nothing is kept either.
+        """
+        while self.state == "stopping":  # a worker that leaves writes down what it holds
+            await self._wait_for_change()
+        for answer in self._answers.values():
+            answer.is_forgotten |= bool(key) and answer.cache_key == key
+        self._ahead.stop(self._worker)
+        if self._worker is not None:
+            self._worker.send(Forget(key))
 
     async def ensure_ready(self) -> None:
         """Load without an answer.
@@ -329,7 +322,7 @@ class ModelHost:
         answer.delta(delta)
         self._deaths = 0
         if answer.complete:
-            del self._answers[delta.request]
+            self._drop(answer)
             self._after_answer()
             if not self.busy and self._ahead.idle and (following := answer.next_turn()):
                 self.read_ahead(following)
@@ -349,17 +342,21 @@ class ModelHost:
 
     def _end(self, answer: RunningAnswer, error: EngineError) -> None:
         answer.fail(error)
-        self._answers.pop(answer.request_id, None)
+        self._drop(answer)
         self._after_answer()
         self._send_unsent()
 
     def _fail_all(self, error: EngineError) -> None:
         for answer in list(self._answers.values()):
+            self._drop(answer)
             answer.fail(error)
-            if answer.sent and self._worker:
-                self._worker.send(Abort(answer.request_id))
-        self._answers.clear()
         self._changed.set()
+
+    def _drop(self, answer: RunningAnswer) -> None:
+        del self._answers[answer.request_id]
+        if self._worker is not None:
+            for message in answer.parting():
+                self._worker.send(message)
 
     def _after_answer(self) -> None:
         self._changed.set()

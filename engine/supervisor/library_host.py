@@ -6,6 +6,8 @@ Zone: service process, event loop. Neighbours: `host` (the worker's life), `supe
 import time
 from collections.abc import Callable
 
+import psutil
+
 from engine.hardware.plan import Plan
 from engine.hub.library import LibraryModel
 from engine.ipc.messages import LoadProgress, ToSupervisor
@@ -53,6 +55,22 @@ class LibraryHost(ModelHost):
     def _after_answer(self) -> None:
         super()._after_answer()
         self._changes.note()
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory of the worker, shared pages included; 0 where there is none."""
+        try:
+            return int(psutil.Process(self.pid).memory_info().rss) if self.pid else 0
+        except psutil.Error:
+            return 0
+
+    @property
+    def figures(self) -> list[str]:
+        """What was measured of it here, as half sentences beside the plan's reasons."""
+        if self.measured is None:
+            return []
+        reads, writes = self.measured.reads, self.measured.writes
+        return [f"measured here: reads {reads:,.0f} and writes {writes:,.0f} tokens a second"]
 
     @property
     def resident(self) -> Resident:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from engine.errors import EngineError
-from engine.ipc.messages import Accepted, Delta, Generate, TokenPrompt
+from engine.ipc.messages import Abort, Accepted, Delta, Forget, Generate, TokenPrompt
 from engine.supervisor.answer import (
     AnswerEvent,
     AnswerRequest,
@@ -52,6 +52,8 @@ class RunningAnswer:
         self.strikes = 0
         """Workers that died in a row while computing it, without a token in between."""
         self.num_restarts = 0
+        self.is_forgotten = False
+        """Nothing is to be kept of its conversation."""
         self._pending: list[AnswerEvent] = []
         self._error: EngineError | None = None
         self._wake = asyncio.Event()
@@ -63,9 +65,25 @@ class RunningAnswer:
         """Every choice has its finish, or the answer failed."""
         return self._error is not None or len(self._finished) == self._request.num_choices
 
+    def parting(self) -> list[Abort | Forget]:
+        """What its worker must hear when it is dropped."""
+        told: list[Abort | Forget] = []
+        if self.sent and not self.complete:
+            told.append(Abort(self.request_id))
+        if self.is_forgotten:
+            told.append(Forget(self.cache_key))
+        return told
+
+    @property
+    def cache_key(self) -> str:
+        """Whose it is; empty: nobody's."""
+        return self._request.cache_key
+
     def next_turn(self) -> AnswerRequest | None:
         """Once complete: reads what the next turn begins with. None where none is to be expected."""
-        return next_turn_after(self._request, "".join(self._said)) if self._ended_itself else None
+        if self.is_forgotten or not self._ended_itself:
+            return None
+        return next_turn_after(self._request, "".join(self._said))
 
     def to_message(self) -> Generate:
         """What a worker needs to begin, or to go on after another worker's death."""

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from engine import aio
+from engine.api.kept import KeptOnDisk
 from engine.api.models import ModelDetails, StarterInfo
 from engine.config import ModelSettings
 from engine.errors import (
@@ -27,6 +28,7 @@ from engine.errors import (
     ServiceUnavailable,
 )
 from engine.formats.filenames import printable
+from engine.formats.kv_file import KEPT, forget_files, measure
 from engine.hardware.parts import installed_parts
 from engine.hardware.plan import Plan
 from engine.hardware.probe import Hardware
@@ -82,6 +84,7 @@ class Supervisor:
         self._probe = probe
         self._default_model = default_model
         self._cache_folder = cache_folder
+        self._kept = cache_folder / KEPT if cache_folder else None
         self._start = start
         self._load_overrides = dict(load_overrides or {})
         self._hosts: dict[str, LibraryHost] = {}
@@ -209,6 +212,19 @@ class Supervisor:
         """See Engine."""
         await self._starter.cancel()
         return await self._starter.info()
+
+    async def kept(self) -> KeptOnDisk:
+        """See Engine."""
+        if self._kept is None:
+            return KeptOnDisk()
+        num_bytes, num_files = await asyncio.to_thread(measure, self._kept)
+        return KeptOnDisk(num_bytes, num_files, printable(os.fspath(self._kept)))
+
+    async def forget(self, key: str | None) -> None:
+        """See Engine."""
+        await asyncio.gather(*(host.forget(key or "") for host in self._hosts.values()))
+        if self._kept is not None:  # also files of loaded models: what is gone is no error to them
+            await asyncio.to_thread(forget_files, self._kept, key)
 
     def changes(self) -> AsyncGenerator[None, None]:
         """See Engine."""

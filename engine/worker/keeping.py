@@ -11,6 +11,7 @@ import xxhash
 
 from engine.backends.base import Capabilities
 from engine.errors import EngineError
+from engine.formats.kv_file import KEPT
 from engine.formats.model_identity import model_identity
 from engine.hardware.cpu import read_cpu
 from engine.hardware.load import allowed_cpus
@@ -20,9 +21,6 @@ from engine.scheduler.kv_folder import KvFolder
 from engine.scheduler.kv_store import KvStore
 
 logger = logging.getLogger(__name__)
-
-KEPT = "conversations"
-"""Folder of the kept conversations, in the cache folder."""
 
 
 def make_store(load: Load, caps: Capabilities) -> KvStore | None:

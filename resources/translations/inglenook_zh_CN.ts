@@ -361,6 +361,61 @@
     </message>
 </context>
 <context>
+    <name>ConversationsSection</name>
+    <message>
+        <source>Conversations</source>
+        <translation>对话</translation>
+    </message>
+    <message>
+        <source>On disk: also after a restart</source>
+        <translation>存到磁盘：重启后仍可用</translation>
+    </message>
+    <message>
+        <source>In memory only</source>
+        <translation>仅在内存中</translation>
+    </message>
+    <message>
+        <source>Not at all</source>
+        <translation>不保留</translation>
+    </message>
+    <message>
+        <source>Keep what models have read of conversations</source>
+        <translation>保留模型已读过的对话内容</translation>
+    </message>
+    <message>
+        <source>A long chat that is opened again need not be read again. Only your user account can read what is kept, and it is deleted with its chat.</source>
+        <translation>再次打开长对话时，模型无需重新阅读。保留的内容只有您的用户账户可以读取，并会随对话一起删除。</translation>
+    </message>
+    <message>
+        <source>Most space on disk</source>
+        <translation>磁盘空间上限</translation>
+    </message>
+    <message>
+        <source>In GB, for all models together. What was used longest ago makes room.</source>
+        <translation>以 GB 为单位，所有模型合计。最久未使用的内容会先被清除。</translation>
+    </message>
+    <message>
+        <source>Delete now</source>
+        <translation>立即删除</translation>
+    </message>
+    <message>
+        <source>Delete all that is kept; your chats stay and are read again when needed</source>
+        <translation>删除所有保留的内容；您的对话不受影响，需要时会重新阅读</translation>
+    </message>
+    <message>
+        <source>Kept now</source>
+        <translation>当前保留</translation>
+    </message>
+    <message>
+        <source>Nothing on disk.</source>
+        <translation>磁盘上没有内容。</translation>
+    </message>
+    <message>
+        <source>{0} on disk, in {1}</source>
+        <translation>磁盘占用 {0}，位于 {1}</translation>
+    </message>
+</context>
+<context>
     <name>CopyButton</name>
     <message>
         <source>Copied</source>
@@ -795,6 +850,10 @@
         <translation>从最后一个词接着写</translation>
     </message>
     <message>
+        <source>{0} of the reused tokens were restored from memory or disk, in {1} ms</source>
+        <translation>复用的词元中有 {0} 个从内存或磁盘恢复，耗时 {1} 毫秒</translation>
+    </message>
+    <message>
         <source>1 token</source>
         <translation>1 个词元</translation>
     </message>
@@ -1058,12 +1117,12 @@
         <translation>用什么来计算。模型页面会说明每个模型为何选用它。</translation>
     </message>
     <message>
-        <source>Where the text stays the same</source>
-        <translation>仅当不改变文本时</translation>
+        <source>As far as it pays</source>
+        <translation>有益时启用</translation>
     </message>
     <message>
-        <source>Always</source>
-        <translation>始终</translation>
+        <source>Where a text repeats itself, the next words are guessed and computed together; the right ones are kept.</source>
+        <translation>文本出现重复时，预测后面的词并一起计算，预测正确的保留下来。</translation>
     </message>
     <message>
         <source>Never</source>
@@ -1072,10 +1131,6 @@
     <message>
         <source>Guess ahead</source>
         <translation>预测后文</translation>
-    </message>
-    <message>
-        <source>Guessed words are computed together and kept where they are right.</source>
-        <translation>一起计算预测的词，预测正确的保留下来。</translation>
     </message>
     <message>
         <source>Same text every time</source>

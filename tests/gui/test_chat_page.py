@@ -13,6 +13,7 @@ from app.history import History
 from app.stores.attachments import AttachmentsStore
 from app.stores.chat import ChatStore
 from app.stores.diagnostics import DiagnosticsStore
+from app.stores.kept import KeptStore
 from app.stores.models import ModelsStore
 from app.stores.settings import SettingsStore
 from app.theme import Theme
@@ -51,6 +52,7 @@ class Desk:
             library=ModelList([info("first"), info("second", created=2, n_ctx=4096)]),
             details=ServiceUnavailable("not here"),
             hardware=ServiceUnavailable("not here"),
+            kept=ServiceUnavailable("not here"),
             starter=ServiceUnavailable("not here"),
         )
         self.store = ChatStore(self.history, self.streams)
@@ -61,7 +63,12 @@ class Desk:
         self.window = MainWindow(
             self.page,
             ModelsPage(self.models, settings),
-            SettingsPage(settings, DiagnosticsStore(self.bridge, "0", {}), KeyboardMap.meanings),
+            SettingsPage(
+                settings,
+                DiagnosticsStore(self.bridge, "0", {}),
+                KeptStore(self.bridge),
+                KeyboardMap.meanings,
+            ),
         )
 
     def close(self) -> None:

@@ -55,6 +55,30 @@ def test_a_message_is_answered_and_remembered(desktop: Desktop, qtbot) -> None:
     assert "4,096" in desktop.chat.composer.context_label.text()
 
 
+def test_what_is_kept_of_a_deleted_chat_goes_now_or_when_the_service_is_back(
+    desktop: Desktop, qtbot, tmp_path: Path
+) -> None:
+    kept = tmp_path / "cache" / "conversations"
+
+    def files() -> list[Path]:
+        return [path for path in kept.rglob("*.kv") if path.is_file()]
+
+    def chat_until_kept(text: str) -> int:
+        desktop.chat_store.open(None)
+        send(desktop, qtbot, text, max_tokens=3)
+        qtbot.waitUntil(lambda: bool(files()), timeout=20000)
+        return desktop.chat_store.ensure_conversation().id
+
+    desktop.chat_store.delete(chat_until_kept("a long enough text that is worth keeping"))
+    qtbot.waitUntil(lambda: not files(), timeout=10000)
+    later = chat_until_kept("another text that is worth keeping, too")
+    desktop.bridge.disconnect_client()
+    desktop.chat_store.delete(later)
+    with qtbot.waitSignal(desktop.service.ready, timeout=30000):
+        desktop.service.restart()
+    qtbot.waitUntil(lambda: not files(), timeout=10000)
+
+
 def test_what_is_typed_is_read_along(desktop: Desktop, qtbot) -> None:
     send(desktop, qtbot, "Hello", max_tokens=3)
     qtbot.waitUntil(lambda: len(desktop.chat_store.messages()) == 2, timeout=5000)

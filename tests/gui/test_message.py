@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QTextDocument, QTextTable
 from PySide6.QtNetwork import QHostAddress, QTcpServer
-from PySide6.QtWidgets import QAbstractButton, QApplication, QPlainTextEdit
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QPlainTextEdit
 
 from app.theme import DARK, Theme
 from app.widgets.chat.markdown_view import LIVE_LIMIT, MarkdownView
@@ -294,6 +294,17 @@ def test_everything_has_a_name(qtbot, answer) -> None:
             assert one.accessibleName(), one.objectName()
             assert one.objectName()
         assert all(b.toolTip() for b in widget.findChildren(QAbstractButton))
+
+
+def test_what_was_restored_is_told_beside_the_figures(qtbot, answer) -> None:
+    figures = {"tokens": 9, "reused": 1800, "restored": 1500, "restore_ms": 12}
+    answer.set_message(MessageView(1, "assistant", "x", figures={**figures, "prompt_tokens": 2000}))
+    (cost,) = (one for one in answer.findChildren(QLabel) if "reused" in one.text())
+    assert "1,800 of 2,000 prompt tokens reused" in cost.text()
+    assert "1,500 of the reused tokens" in cost.toolTip()
+    assert "12 ms" in cost.toolTip()
+    answer.set_message(MessageView(1, "assistant", "x", figures={"tokens": 9, "reused": 1800}))
+    assert cost.toolTip() == ""
 
 
 # --- questions ----------------------------------------------------------------------------------

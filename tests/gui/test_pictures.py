@@ -18,6 +18,7 @@ from app.widgets.chat.message import AssistantMessage
 from app.widgets.chat.user_message import UserMessage
 from app.widgets.common.labels import ElidedLabel
 from engine.api.events import Finished, Loading, Reading
+from engine.api.kept import KeptOnDisk
 from engine.api.models import ModelList, StarterInfo
 from engine.api.replies import Pace
 from engine.errors import ModelNotFound, ServiceUnavailable
@@ -213,7 +214,7 @@ SCENES: dict[str, Callable[[Desk], None]] = {
     "models-loading": models_loading,
     "models-welcome": welcome,
     "models-fetching": fetching,
-    **{f"settings-{number}": settings_section(number) for number in range(6)},
+    **{f"settings-{number}": settings_section(number) for number in range(7)},
 }
 
 
@@ -244,6 +245,9 @@ def test_a_scene(scene: str, language: str, theme: str, tmp_path: Path) -> None:
     ]
     answers = {"library": ModelList(library), "details": details}
     desk.bridge.answers |= answers | {"hardware": HARDWARE, "starter": STARTER, "version": "0.1"}
+    desk.bridge.answers["kept"] = KeptOnDisk(
+        1_300_000_000, 41, "/home/ada/.cache/inglenook/conversations"
+    )
     desk.window.resize(1200, 780)
     desk.window.show()
     desk.page.composer.editor.setFocus()

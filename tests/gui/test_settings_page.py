@@ -18,9 +18,11 @@ from PySide6.QtWidgets import (
 
 from app.preferences import Preferences, load
 from app.stores.diagnostics import DiagnosticsStore
+from app.stores.kept import KeptStore
 from app.stores.settings import SettingsStore
 from app.widgets.settings.page import SettingsPage
-from engine.errors import InvalidRequest, ServiceUnavailable
+from engine.api.kept import KeptOnDisk
+from engine.errors import EngineError, InvalidRequest, ServiceUnavailable
 from engine.paths import Paths
 from tests.helpers.fake_bridge import FakeBridge
 from tests.helpers.library_values import HARDWARE
@@ -119,13 +121,14 @@ def test_sharing_needs_a_key(store) -> None:
 
 @pytest.fixture
 def bridge() -> FakeBridge:
-    return FakeBridge(hardware=HARDWARE, version="9.9")
+    kept = KeptOnDisk(1_300_000_000, 41, "/cache/conversations")
+    return FakeBridge(hardware=HARDWARE, version="9.9", kept=kept, forget=None)
 
 
 @pytest.fixture
 def page(store, bridge, paths, qtbot) -> SettingsPage:
     diagnostics = DiagnosticsStore(bridge, "1.2", {"Settings": paths.settings})
-    page = SettingsPage(store, diagnostics, lambda: [("New chat", "Ctrl+N")])
+    page = SettingsPage(store, diagnostics, KeptStore(bridge), lambda: [("New chat", "Ctrl+N")])
     qtbot.addWidget(page)
     page.resize(1144, 780)
     with qtbot.waitExposed(page):
@@ -176,7 +179,10 @@ def test_a_value_out_of_range_in_the_file_is_not_overwritten_by_looking(qapp, pa
     paths.config.mkdir()
     paths.settings.write_text("[server]\nport = 99999\n")
     store = SettingsStore(paths)
-    page = SettingsPage(store, DiagnosticsStore(FakeBridge(), "1", {"S": paths.settings}))
+    bridge = FakeBridge()
+    page = SettingsPage(
+        store, DiagnosticsStore(bridge, "1", {"S": paths.settings}), KeptStore(bridge)
+    )
     qtbot.addWidget(page)
     assert paths.settings.read_text() == "[server]\nport = 99999\n"
 
@@ -228,7 +234,7 @@ def test_trouble_with_the_file_has_a_button(page, store, paths, qtbot) -> None:
 
 
 def test_sharing_warns_and_shows_the_key(page, store, qtbot) -> None:
-    find(page, QListWidget, "settings-sections").setCurrentRow(3)
+    find(page, QListWidget, "settings-sections").setCurrentRow(4)
     warning = find(page, QLabel, "settings-share-warning")
     assert not warning.isVisible()
     find(page, QCheckBox, "settings-share").setChecked(True)
@@ -348,3 +354,63 @@ def test_how_models_are_computed_is_set_and_saved(store, page, paths) -> None:
     assert store.restart_needed
     store.set("models.exact", False)
     assert not exact.isChecked()
+
+
+def test_guessing_is_on_or_off_and_the_old_word_is_on(qapp, paths, qtbot) -> None:
+    paths.config.mkdir()
+    paths.settings.write_text('[models]\nspeculation = "ngram"\n')
+    store, bridge = SettingsStore(paths), FakeBridge()
+    page = SettingsPage(store, DiagnosticsStore(bridge, "1", {}), KeptStore(bridge))
+    qtbot.addWidget(page)
+    ways = find(page, QComboBox, "settings-speculation")
+    assert (ways.count(), ways.currentData()) == (2, "")
+    assert "ngram" in paths.settings.read_text()
+    ways.setCurrentIndex(1)
+    ways.setCurrentIndex(0)
+    assert load(paths.settings)["models.speculation"] == ""
+
+
+def test_what_is_kept_of_conversations_is_set(store, page, paths) -> None:
+    place = find(page, QComboBox, "settings-keep")
+    limit = find(page, QDoubleSpinBox, "settings-keep-disk")
+    assert (place.currentData(), limit.value(), limit.isEnabled()) == ("disk", 4.0, True)
+    limit.setValue(1.5)
+    assert load(paths.settings)["models.keep_disk_mib"] == 1536
+    for choice in ("memory", "off"):
+        place.setCurrentIndex(place.findData(choice))
+        assert load(paths.settings)["models.keep"] == choice
+        assert not limit.isEnabled()
+    assert store.restart_needed
+
+
+def test_how_much_is_kept_is_shown_and_deleted(page, bridge) -> None:
+    words = find(page, QLabel, "settings-keep-delete-words")
+    delete = find(page, QAbstractButton, "settings-keep-delete")
+    assert not bridge.count("kept")  # nobody has looked
+    assert not delete.isEnabled()
+    page.show_section("Conversations")
+    bridge.run()
+    assert words.text() == "1.2 GB on disk, in /cache/conversations"
+    delete.click()
+    assert not delete.isEnabled()
+    bridge.answers["kept"] = KeptOnDisk(0, 0, "/cache/conversations")
+    bridge.run()
+    assert [call for call in bridge.calls if call[0] == "forget"] == [("forget", None)]
+    assert words.text() == "Nothing on disk."
+    assert delete.isEnabled()
+
+
+@pytest.mark.parametrize("asked", ["kept", "forget"])
+def test_why_it_is_not_known_or_not_deleted_is_said(page, bridge, asked: str) -> None:
+    words = find(page, QLabel, "settings-keep-delete-words")
+    page.show_section("Conversations")
+    bridge.answers[asked] = EngineError("It failed.", hint="Try again.")
+    bridge.run()
+    find(page, QAbstractButton, "settings-keep-delete").click()
+    bridge.run()
+    assert words.text() == "It failed. Try again."
+    bridge.answers |= {"kept": KeptOnDisk(), "forget": None}
+    page.show_section("General")
+    page.show_section("Conversations")
+    bridge.run()
+    assert words.text() == "Nothing on disk."

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, S
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from engine.api.kept import KeptOnDisk
 from engine.api.models import ModelDetails, StarterInfo
 from engine.errors import InvalidRequest, ModelNotFound, ServiceUnavailable
 from engine.hub.removal import Removal
@@ -127,6 +128,7 @@ class ScriptedEngine:
     Attributes:
         requests: (model, request) of every answer that was asked for.
         readings: the same of what was read ahead.
+        forgotten: keys, and None for everything.
         running: ids of answers that were not left yet.
         finished, aborted: ids of answers left after, and before, their end.
     """
@@ -135,6 +137,7 @@ class ScriptedEngine:
         self.script = script or say("Hello", " world", "!")
         self.requests: list[tuple[str | None, AnswerRequest]] = []
         self.readings: list[tuple[str, AnswerRequest]] = []
+        self.forgotten: list[str | None] = []
         self.running: set[str] = set()
         self.finished: list[str] = []
         self.aborted: list[str] = []
@@ -173,6 +176,12 @@ class ScriptedEngine:
             return False
         self.readings.append((name, request))
         return True
+
+    async def kept(self) -> KeptOnDisk:
+        return KeptOnDisk(5_000_000, 3, "/cache/conversations")
+
+    async def forget(self, key: str | None) -> None:
+        self.forgotten.append(key)
 
     async def until(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
         """Wait for a condition on this engine's attributes; TimeoutError if it does not come."""

@@ -45,6 +45,11 @@ class ServiceProcess:
         library.mkdir()
         for model in self._models:
             (library / model.name).symlink_to(model)
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start it, also once more after `stop`, on the same data; its address is then another one."""
         started = time.perf_counter()
         command = [sys.executable, "-m", "app", "--data-dir", self._folder.name, "--serve"]
         self._process = subprocess.Popen(
@@ -68,7 +73,6 @@ class ServiceProcess:
             except urllib.error.URLError:
                 time.sleep(0.01)
         self.seconds_to_health = time.perf_counter() - started
-        return self
 
     def __exit__(
         self,

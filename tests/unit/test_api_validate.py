@@ -8,6 +8,7 @@ from engine.api.validate import (
     answer_schema,
     parse_chat,
     parse_completion,
+    priority_of,
     sampling_params,
     stop_strings,
     template_messages,
@@ -387,3 +388,26 @@ def test_what_is_large_or_only_looks_dangerous_passes() -> None:
         {"properties": {str(n): {"multipleOf": n} for n in (2, 5, 10, 100, 0.5)}},
     ):
         assert schema_of(json_schema=schema) == schema
+
+
+@pytest.mark.parametrize(
+    ("fields", "priority"),
+    [
+        ({}, 0),
+        ({"priority": 1}, 1),
+        ({"priority": None}, 0),
+        ({"service_tier": "flex"}, 1),
+        ({"service_tier": "priority"}, 0),
+        ({"service_tier": ["flex"]}, 0),
+        ({"priority": 0, "service_tier": "flex"}, 0),
+    ],
+)
+def test_what_may_wait(fields: dict[str, Any], priority: int) -> None:
+    assert priority_of(chat(**fields)) == priority
+    raw = parse_completion(json.dumps({"prompt": "x", **fields}).encode())
+    assert priority_of(raw) == priority
+
+
+@pytest.mark.parametrize("wrong", [2, -1, 1 << 70, True, 0.5, "1"])
+def test_no_other_priority(wrong: Any) -> None:
+    assert refused(priority=wrong) == "priority"

@@ -62,3 +62,29 @@ def test_a_backend_for_one_model(tmp_path: Path) -> None:
     path.write_text("[models]\nbackend_for = 3\n")
     with pytest.raises(SetupError):
         load(path, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("keep_disk_mib = -1", "keep_disk_mib"),
+        ("keep_memory_mib = -1", "keep_memory_mib"),
+        (f"keep_disk_mib = {1 << 50}", "keep_disk_mib"),
+        ('keep = "cloud"', "keep"),
+        ('speculation = "magic"', "speculation"),
+    ],
+)
+def test_what_is_kept_and_guessed_has_limits(tmp_path: Path, text: str, word: str) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(f"[models]\n{text}\n")
+    with pytest.raises(SetupError, match=word):
+        load(path, {})
+
+
+@pytest.mark.parametrize(("written", "read"), [("ngram", ""), ("", ""), ("off", "off")])
+def test_the_old_word_for_guessing_means_the_default(
+    tmp_path: Path, written: str, read: str
+) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(f'[models]\nspeculation = "{written}"\nkeep_disk_mib = 0\n')
+    assert load(path, {}).models.speculation == read

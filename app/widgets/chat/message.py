@@ -53,7 +53,7 @@ class Message(Protocol):
 
     @property
     def figures(self) -> Mapping[str, float | int]:
-        """Some of tokens, seconds, reused, prompt_tokens."""
+        """Some of tokens, seconds, reused, restored, restore_ms, prompt_tokens."""
 
     @property
     def model(self) -> str:

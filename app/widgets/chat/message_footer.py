@@ -85,6 +85,15 @@ class MessageFooter(QWidget):
             self._continue.setAccessibleName(self.tr("Continue"))
             self._continue.setToolTip(self.tr("Go on from the last word"))
         self._cost.setText(self._words())
+        self._cost.setToolTip(self._restored())
+
+    def _restored(self) -> str:
+        """Where the reused tokens came from, if not from the model's own memory."""
+        restored = int(self._figures.get("restored", 0))
+        if not restored:
+            return ""
+        words = self.tr("{0} of the reused tokens were restored from memory or disk, in {1} ms")
+        return words.format(f"{restored:,}", f"{int(self._figures.get('restore_ms', 0)):,}")
 
     def _words(self) -> str:
         figures, parts = self._figures, []

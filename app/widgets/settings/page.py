@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.stores.diagnostics import DiagnosticsStore
+from app.stores.kept import KeptStore
 from app.stores.settings import SettingsStore
 from app.theme import TEXT_WIDTH, UNIT
 from app.widgets.common.buttons import plain_button
@@ -24,6 +25,7 @@ from app.widgets.common.error_box import ErrorBox
 from app.widgets.common.labels import IconLabel, label
 from app.widgets.settings.about import AboutSection
 from app.widgets.settings.answers import AnswersSection
+from app.widgets.settings.conversations import ConversationsSection
 from app.widgets.settings.general import GeneralSection
 from app.widgets.settings.running import RunningSection
 from app.widgets.settings.section import Section
@@ -40,6 +42,7 @@ class SettingsPage(TranslatedPage):
     Args:
         store: the values.
         diagnostics: the text about this machine.
+        kept: what the service keeps of conversations.
         shortcuts: gives (what it does, its keys) in the language in force.
         parent: as Qt's.
 
@@ -55,11 +58,13 @@ class SettingsPage(TranslatedPage):
         self,
         store: SettingsStore,
         diagnostics: DiagnosticsStore,
+        kept: KeptStore,
         shortcuts: Callable[[], Sequence[tuple[str, str]]] = tuple,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._store, self._diagnostics, self._shortcuts = store, diagnostics, shortcuts
+        self._store, self._diagnostics, self._kept = store, diagnostics, kept
+        self._shortcuts = shortcuts
         self._section = 0
         self.rebuild()
         store.trouble_changed.connect(self._show)
@@ -79,6 +84,7 @@ class SettingsPage(TranslatedPage):
             GeneralSection(store),
             AnswersSection(store),
             RunningSection(store),
+            ConversationsSection(store, self._kept),
             service,
             ShortcutsSection(self._shortcuts()),
             about,

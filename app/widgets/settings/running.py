@@ -60,13 +60,15 @@ class RunningSection(Section):
             object_name="settings-backend",
         )
         ways = [
-            ("", self.tr("Where the text stays the same")),
-            ("ngram", self.tr("Always")),
+            ("", self.tr("As far as it pays")),
             ("off", self.tr("Never")),
         ]
         self.add_row(
             self.tr("Guess ahead"),
-            self.tr("Guessed words are computed together and kept where they are right."),
+            self.tr(
+                "Where a text repeats itself, the next words are guessed and computed together; "
+                "the right ones are kept."
+            ),
             ChoiceField(store, "models.speculation", ways),
             object_name="settings-speculation",
         )
