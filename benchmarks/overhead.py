@@ -76,7 +76,8 @@ class BareWorker:
         )
         self._decoder: FrameDecoder[ToSupervisor] = FrameDecoder(ToSupervisor)
         self._pending: list[ToSupervisor] = []
-        self._send(Load(bytes(model), "llama.cpp", 8192, 8, threads, threads))
+        # the bare loop does not guess either
+        self._send(Load(bytes(model), "llama.cpp", 8192, 8, threads, threads, speculation="off"))
         while not isinstance(message := self._receive(), Loaded):
             assert not isinstance(message, Failed), message
         self._number = 0
@@ -109,7 +110,7 @@ class BareWorker:
             assert not isinstance(message, Failed), message
             if isinstance(message, Accepted):
                 ids = message.prompt
-            elif isinstance(message, Step) and (timings := message.deltas[0].timings):
+            elif isinstance(message, Step) and (timings := message.deltas[-1].timings):
                 rate = (tokens - 1) / timings.decode_s if tokens > 1 else 0.0
                 return ids, {"first_s": timings.prefill_s, "rate": rate}
 
@@ -132,7 +133,8 @@ def main() -> None:
     raw = RawLoop(model, args.threads)
     worker = BareWorker(model, args.threads)
     prompt = worker.prompt_tokens()
-    with Service(model, threads=args.threads) as service:
+    with Service(model, threads=args.threads, flags=("--speculation", "off")) as service:
+        service.load()
         number = 0
 
         def fresh(run: Callable[[list[int]], dict[str, float]]) -> Callable[[], dict[str, float]]:

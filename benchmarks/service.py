@@ -5,6 +5,7 @@ import json
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import psutil
 from tests.helpers.service_process import ServiceProcess
 
 _WORKER_ENDS_S = 30
+_MEASURES_S = 60
 
 
 class Service(ServiceProcess):
@@ -40,6 +42,18 @@ class Service(ServiceProcess):
         for worker in psutil.wait_procs(workers, timeout=_WORKER_ENDS_S)[1]:
             worker.kill()
         return code
+
+    def load(self) -> None:
+        """Load the model, and let it measure itself, which it does once in spare time."""
+        with httpx2.Client(trust_env=False, timeout=300) as client:
+            body = {"prompt": "Hello", "max_tokens": 1}
+            client.post(f"{self.base_url}/v1/completions", json=body).raise_for_status()
+            deadline = time.monotonic() + _MEASURES_S
+            while time.monotonic() < deadline:
+                (model,) = client.get(f"{self.base_url}/api/models").json()["models"]
+                if any(reason.startswith("measured here") for reason in model["reasons"]):
+                    return
+                time.sleep(0.1)
 
     def restart(self) -> None:
         """End it and start it again on the same data folder."""

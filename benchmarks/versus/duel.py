@@ -52,14 +52,13 @@ class Outcome:
 def both(
     setting: Setting, *, ours: tuple[str, ...] = (), peer: tuple[str, ...] = ()
 ) -> Iterator[dict[str, Side]]:
-    """`ours` and `peer`, started with these flags and ended in any case."""
+    """`ours` and `peer`, started with these flags, loaded, and ended in any case."""
     if threads := str(setting.threads or ""):
         peer = ("-t", threads, "-tb", threads, *peer)
-    with (
-        Service(setting.model, threads=setting.threads, flags=ours) as service,
-        Peer(setting.peer_binary, setting.model, flags=peer) as server,
-    ):
-        yield {"ours": service, "peer": server}
+    with Service(setting.model, threads=setting.threads, flags=ours) as service:
+        service.load()
+        with Peer(setting.peer_binary, setting.model, flags=peer) as server:
+            yield {"ours": service, "peer": server}
 
 
 def duel(

@@ -15,6 +15,8 @@ from engine.scheduler.slots import Slot, Slots
 
 LEAST_KEPT: Final = 32
 """Tokens: fewer are computed again as fast as they are written and found."""
+_MOST_IDLE: Final = 256
+"""Tokens of idle sequences that may stay in the KV cache beside a running one; llama.cpp counts cells by as many."""
 _WORTH_RESTORING: Final = 16
 """Tokens more than the KV cache holds itself."""
 
@@ -61,13 +63,22 @@ class PrefixCache:
             self._store.use(match, key)
             if match.num_tokens >= self.slots.best(tokens, held) + _WORTH_RESTORING:
                 started = time.perf_counter()
+                self._put_idle_away()
                 seq = self.slots.take_empty()
                 if seq is None:
                     return None
                 restored = self._restore(seq, match)
                 return Found(seq, restored, restored, time.perf_counter() - started)
         taken = self.slots.acquire(tokens, held, needs_logits=needs_logits)
+        self._put_idle_away()
         return None if taken is None else Found(*taken)
+
+    def _put_idle_away(self) -> None:
+        """Attention runs over the cells of idle sequences too: 3,000 of them made a 500-token prompt 40 % slower."""
+        idle = [slot for slot in self.slots.idle if slot.tokens]
+        if self._store is not None and sum(len(slot.tokens) for slot in idle) > _MOST_IDLE:
+            for slot in idle:
+                self.put_away(slot)
 
     def _restore(self, seq: SeqId, match: Match) -> int:
         """Read pieces into an empty sequence; returns the tokens it holds then."""

@@ -7,7 +7,6 @@ one Step frame leaves per decode, however many answers it served.
 import gc
 import logging
 import time
-from collections.abc import Iterator
 
 from engine.backends.base import Backend
 from engine.ipc.channel import Channel
@@ -130,7 +129,7 @@ class Loop:
                 continue  # another choice of its request has failed in this very step
             match event:
                 case SampledTokens():
-                    deltas += self._push(sequence, event.sampled)
+                    deltas.append(self._push(sequence, event.sampled))
                 case PrefillProgress():
                     self._channel.send(_reading(sequence))
                 case SequenceFailed():
@@ -142,14 +141,21 @@ class Loop:
         if deltas:
             self._channel.send(Step(deltas))
 
-    def _push(self, sequence: Sequence, sampled: tuple[Sampled, ...]) -> Iterator[Delta]:
-        for i, one in enumerate(sampled):
-            emission = self._emitters[sequence].push(one)
-            if emission.finish is not None and (rest := len(sampled) - 1 - i):
-                self._scheduler.cut(sequence, rest)  # a draft went on beyond the end
-            yield self._delta(sequence, [one.token], emission)
+    def _push(self, sequence: Sequence, sampled: tuple[Sampled, ...]) -> Delta:
+        emitter = self._emitters[sequence]
+        whole, tokens = Emission(), []
+        for one in sampled:
+            emission = emitter.push(one)
+            tokens.append(one.token)
+            whole.content += emission.content
+            whole.reasoning += emission.reasoning
+            whole.logprobs += emission.logprobs
             if emission.finish is not None:
-                return
+                whole.finish = emission.finish
+                break
+        if rest := len(sampled) - len(tokens):
+            self._scheduler.cut(sequence, rest)  # a draft went on beyond the end
+        return self._delta(sequence, tokens, whole)
 
     def _delta(self, sequence: Sequence, tokens: list[int], emission: Emission) -> Delta:
         finish: FinishReason | None = emission.finish
