@@ -186,8 +186,22 @@ class Delta(Message, frozen=True):
     """With the finish."""
 
 
+def merged(first: Delta, second: Delta) -> Delta:
+    """Two deltas of one choice as one."""
+    return Delta(
+        first.request,
+        first.choice,
+        [*first.tokens, *second.tokens],
+        first.content + second.content,
+        first.reasoning + second.reasoning,
+        [*first.logprobs, *second.logprobs],
+        second.finish,
+        second.timings,
+    )
+
+
 class Step(Message, frozen=True):
-    """All deltas of one decode: one frame a step, however many sequences."""
+    """New deltas, at most one a choice: of one decode, or of a few that followed each other fast."""
 
     deltas: list[Delta]
 

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from engine.errors import EngineError
-from engine.ipc.messages import Abort, Accepted, Delta, Forget, Generate, TokenPrompt
+from engine.ipc.messages import Abort, Accepted, Delta, Forget, Generate, TokenPrompt, merged
 from engine.supervisor.answer import (
     AnswerEvent,
     AnswerRequest,
@@ -18,20 +18,6 @@ from engine.supervisor.answer import (
     PromptReading,
 )
 from engine.supervisor.next_turn import next_turn_after
-
-
-def merge(first: Delta, second: Delta) -> Delta:
-    """Two deltas of one choice as one."""
-    return Delta(
-        first.request,
-        first.choice,
-        [*first.tokens, *second.tokens],
-        first.content + second.content,
-        first.reasoning + second.reasoning,
-        [*first.logprobs, *second.logprobs],
-        second.finish,
-        second.timings,
-    )
 
 
 class RunningAnswer:
@@ -147,7 +133,7 @@ class RunningAnswer:
         if isinstance(event, Delta):
             for i, waiting in enumerate(pending):
                 if isinstance(waiting, Delta) and waiting.choice == event.choice:
-                    pending[i] = merge(waiting, event)
+                    pending[i] = merged(waiting, event)
                     return
         elif pending and type(pending[-1]) is type(event):
             pending.pop()  # only the newest progress matters

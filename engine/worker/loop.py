@@ -1,7 +1,7 @@
 """The worker's hot loop: drain → schedule → decode → commit → emit.
 
 Zone: worker process, main thread, which owns the backend. Messages come from `engine.worker.inbox`;
-one Step frame leaves per decode, however many answers it served.
+a Step frame leaves for all answers together, at most fifty a second (`engine.worker.outgoing`).
 """
 
 import gc
@@ -10,7 +10,7 @@ import time
 
 from engine.backends.base import Backend
 from engine.ipc.channel import Channel
-from engine.ipc.messages import Abort, Delta, Exit, Failed, Forget, Reading, Step
+from engine.ipc.messages import Abort, Delta, Exit, Failed, Forget, Reading
 from engine.sampling.sampler import Sampled
 from engine.scheduler.kv_store import KvStore
 from engine.scheduler.scheduler import Scheduler, Work
@@ -27,6 +27,7 @@ from engine.types import FinishReason, Timings
 from engine.worker.emit import Emission, Emitter
 from engine.worker.inbox import Inbox
 from engine.worker.intake import Admitted
+from engine.worker.outgoing import Outgoing
 from engine.worker.tuning import Tuning
 
 logger = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ class Loop:
         self._backend = backend
         self._channel = channel
         self._inbox = inbox
+        self._outgoing = Outgoing(channel)
         self._tuning = tuning
         self._scheduler = Scheduler(
             backend, pacing=tuning.pacing, speculation=speculation, store=store
@@ -99,6 +101,7 @@ class Loop:
             self._scheduler.prefixes.forget(message.key)
             return
         if isinstance(message, Abort):
+            self._outgoing.drop(message.request)
             for sequence in self._scheduler.abort(message.request):
                 self._forget(sequence)
             return
@@ -115,6 +118,8 @@ class Loop:
             self._inbox.spare = first.cache_key
         else:
             self._inbox.reading = frozenset(w.sequence.request for w in work if w.is_reading)
+        if not first.is_answering:
+            self._outgoing.flush()  # a chunk of a prompt takes long
         if self._announce:
             for item in work:
                 if item.sequence in self._announce:
@@ -133,13 +138,14 @@ class Loop:
                 case PrefillProgress():
                     self._channel.send(_reading(sequence))
                 case SequenceFailed():
+                    self._outgoing.flush()
                     self._channel.send(Failed(sequence.request, event.error.to_wire()))
                     for gone in self._scheduler.abort(sequence.request):
                         self._forget(gone)
                 case _:
                     deltas.append(self._delta(sequence, [], self._emitters[sequence].end()))
         if deltas:
-            self._channel.send(Step(deltas))
+            self._outgoing.add(deltas)
 
     def _push(self, sequence: Sequence, sampled: tuple[Sampled, ...]) -> Delta:
         emitter = self._emitters[sequence]
