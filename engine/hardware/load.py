@@ -12,6 +12,8 @@ import psutil
 
 INTERVAL_S: Final = 0.25
 """Least time between two readings; the kernel counts in hundredths of a second."""
+_STALE_S: Final = 1.0
+"""Longer stretches are not looked at."""
 
 
 class Reading(NamedTuple):
@@ -65,7 +67,9 @@ class LoadMeter:
         if now - self._last.at >= INTERVAL_S:
             new, last = self._read(), self._last
             seconds = new.at - last.at
-            if seconds > 0:
+            if 0 < seconds <= _STALE_S:
                 self._others = max(0.0, (new.busy - last.busy) - (new.own - last.own)) / seconds
+            else:
+                self._others = 0.0  # what was, while we were idle, says nothing of now
             self._last = new
         return self._others

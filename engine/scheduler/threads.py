@@ -33,25 +33,32 @@ class _Lane:
 
     def __init__(self, kind: Kind, most: int) -> None:
         self.most = most
-        self.threads = most
+        self._best = most
+        """By what was measured, where cores are free."""
+        self._tried: int | None = None
+        self._cap: int | None = None
+        """After a collapse, until it is time to try again."""
+        self._free = most
         self._steps = _TRIAL_STEPS[kind]
         self._costs: dict[tuple[int, int], float] = {}
-        self._home: int | None = None
-        """While another number is tried: what to go back to."""
         self._trial: list[float] = []
         self._trial_steps = 0
         self._next_trial_s = _FIRST_TRIAL_S
         self._computed_s = 0.0
-        """Since the last trial."""
+        """Since the last trial or collapse."""
         self._disturbed = 0
-        self._free = most
+
+    @property
+    def threads(self) -> int:
+        """For the next step."""
+        return max(1, min(self._tried or self._best, self._cap or self._best + 1, self._free))
 
     def seed(self, costs: Mapping[int, float], shape: int) -> None:
         """Use the best number of threads that was measured."""
         self._costs |= {(threads, shape): cost for threads, cost in costs.items()}
         usable = {threads: cost for threads, cost in costs.items() if 1 <= threads <= self.most}
-        if usable and self._home is None:
-            self.threads = min(usable, key=usable.__getitem__)
+        if usable:
+            self._best = min(usable, key=usable.__getitem__)
 
     def expected(self, shape: int) -> float | None:
         """Seconds (a row) as measured before, with as many threads or as it follows from another number."""
@@ -70,39 +77,37 @@ class _Lane:
         if free > self._free:
             self._next_trial_s = min(self._next_trial_s, _FIRST_TRIAL_S)
         self._free = free
-        if self.threads > free:
-            self._home = None
-            self.threads = free
-            self._computed_s = 0.0
-        elif self._home is None and self._computed_s >= self._next_trial_s:
-            self._begin_trial(free)
-
-    def _begin_trial(self, free: int) -> None:
-        # more if there is room; else fewer: a model bound by memory loses nothing, and others gain
-        tried = self.threads + 1 if self.threads < min(free, self.most) else self.threads - 1
-        if tried >= 1:
-            self._home, self.threads = self.threads, tried
+        if self._computed_s < self._next_trial_s or self._tried is not None:
+            return
+        if self._cap is not None:
+            self._cap = None
+        elif free >= self._best:
+            # more if there is room; else fewer: a model bound by memory loses nothing, and others gain
+            more = self._best < min(free, self.most)
+            self._tried = self._best + 1 if more else self._best - 1 or None
             self._trial, self._trial_steps = [], 0
         self._computed_s = 0.0
 
     def saw(self, shape: int, cost: float, seconds: float) -> None:
         """A step was computed with `threads`: what it cost, and how long it took."""
         self._computed_s += seconds
-        if self._home is not None:
-            self._saw_trial(shape, cost, self._home)
+        if self._tried == self.threads:
+            self._saw_trial(shape, cost, self._tried)
             return
-        usual = self._costs.get((self.threads, shape))
-        if usual is not None and self.threads > 1 and cost > _DISTURBED * usual:
+        self._tried = None  # the load did not let it be tried
+        threads = self.threads
+        usual = self._costs.get((threads, shape))
+        if usual is not None and threads > 1 and cost > _DISTURBED * usual:
             self._disturbed += 1
             if self._disturbed >= 2:
                 self.collapsed()
             return
         self._disturbed = 0
         new = cost if usual is None else usual + _WEIGHT * (cost - usual)
-        self._costs[self.threads, shape] = new
+        self._costs[threads, shape] = new
 
-    def _saw_trial(self, shape: int, cost: float, home: int) -> None:
-        before = self._costs.get((home, shape))
+    def _saw_trial(self, shape: int, cost: float, tried: int) -> None:
+        before = self._costs.get((self._best, shape))
         self._trial_steps += 1
         if before is not None and (self._trial_steps > 1 or self._steps == 1):
             self._trial.append(cost / before)  # not of the first step, which wakes threads up
@@ -111,16 +116,14 @@ class _Lane:
         elif self._trial_steps >= self._steps:
             shares = sorted(self._trial)
             if shares and before is not None and shares[len(shares) // 2] <= _WORTH:
-                self._costs[self.threads, shape] = shares[len(shares) // 2] * before
-                self._home = None
-                self._next_trial_s = _FIRST_TRIAL_S
-                self._computed_s = 0.0
+                self._costs[tried, shape] = shares[len(shares) // 2] * before
+                self._best, self._tried = tried, None
+                self._next_trial_s, self._computed_s = _FIRST_TRIAL_S, 0.0
             else:
                 self._end_trial()
 
     def _end_trial(self) -> None:
-        assert self._home is not None
-        self.threads, self._home = min(self._home, self._free), None
+        self._tried = None
         self._wait_longer()
 
     def _wait_longer(self) -> None:
@@ -130,10 +133,10 @@ class _Lane:
     def collapsed(self) -> None:
         """A step took so long that it was given up, or two in a row were far too long."""
         self._disturbed = 0
-        if self._home is not None:
+        if self._tried is not None:
             self._end_trial()
         elif self.threads > 1:
-            self.threads -= 1
+            self._cap = self.threads - 1
             self._wait_longer()
 
 

@@ -104,12 +104,15 @@ def test_threads_are_set_only_when_they_change() -> None:
 
 
 def test_the_meter_counts_others_and_not_itself() -> None:
-    readings = iter([Reading(0, 10, 5), Reading(1, 12.5, 6.5), Reading(1.5, 13.0, 7.1)])
+    readings = iter(
+        [Reading(0, 10, 5), Reading(1, 12.5, 6.5), Reading(1.5, 13.0, 7.1), Reading(9, 25.0, 7.2)]
+    )
     meter = LoadMeter(lambda: next(readings))
     assert meter.others(0.1) == 0
     assert meter.others(1.0) == pytest.approx(1.0)
     assert meter.others(1.1) == pytest.approx(1.0)
     assert meter.others(1.5) == 0  # never less, however the counters round
+    assert meter.others(9) == 0  # so long a stretch says nothing of now
 
 
 def test_the_counters_of_this_machine() -> None:
