@@ -187,12 +187,13 @@ class Backend(Protocol):
     def seq_fork(self, src: SeqId, dst: SeqId, n: int) -> int:
         """Make `dst` the first n tokens of `src`; returns the tokens really shared."""
 
-    def export_state(self, seq: SeqId, start: int = 0) -> State:
-        """The memory of tokens [start, seq_len). The caller keeps the tokens and `state_fingerprint` beside it.
+    def export_state(self, seq: SeqId, start: int = 0, end: int | None = None) -> State:
+        """The memory of tokens [start, end). The caller keeps the tokens and `state_fingerprint` beside it.
 
         Args:
             seq: to export; nothing of it changes.
-            start: more than 0 only where `caps.exports_ranges`.
+            start: first token; more than 0 only where `caps.exports_ranges`.
+            end: None: all that it holds; less only where `caps.exports_ranges`.
         """
 
     def import_state(self, seq: SeqId, state: State, start: int = 0) -> int:

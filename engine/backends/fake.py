@@ -181,9 +181,9 @@ class FakeBackend:
             self._first[dst] = self._first[src]
         return len(self._seqs[dst])
 
-    def export_state(self, seq: SeqId, start: int = 0) -> State:
+    def export_state(self, seq: SeqId, start: int = 0, end: int | None = None) -> State:
         """See Backend."""
-        tokens = self._seqs[seq][start:]
+        tokens = self._seqs[seq][start:end]
         return np.array([len(tokens), self._first[seq], *tokens], np.int32).tobytes()
 
     def import_state(self, seq: SeqId, state: State, start: int = 0) -> int:

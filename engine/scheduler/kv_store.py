@@ -14,7 +14,7 @@ import numpy as np
 from engine.backends.base import State
 from engine.formats.kv_file import PieceHead, checksum
 from engine.scheduler.kv_folder import KvFolder
-from engine.scheduler.prefix_tree import Match, Piece, PrefixTree, name_of
+from engine.scheduler.prefix_tree import Match, Piece, PrefixTree, name_of, own_part
 
 
 class KvStore:
@@ -86,8 +86,9 @@ class KvStore:
             return
         with self._lock:
             self._tree.touch(match.pieces[-1])
-            if key:
-                self._tree.own(match.pieces[-1], key)
+            own = own_part(match, key).pieces
+            if key and own:
+                self._tree.own(own[-1], key)
         files = [piece.file for piece in reversed(match.pieces) if piece.file is not None]
         folder = self._folder
         if folder is not None and files:
@@ -107,9 +108,9 @@ class KvStore:
         self._delete(gone)
 
     def forget(self, key: str) -> None:
-        """Remove what belongs to nobody but the owner of `key`."""
+        """Remove what belongs to nobody but the owner of `key`; an empty key: everything."""
         with self._lock:
-            gone = self._tree.disown(key)
+            gone = self._tree.disown(key) if key else self._tree.clear()
         self._delete(gone)
 
     def flush(self, timeout_s: float) -> bool:

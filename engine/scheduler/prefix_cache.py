@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.backends.base import Backend, SeqId
 from engine.scheduler.kv_store import KvStore
-from engine.scheduler.prefix_tree import Match
+from engine.scheduler.prefix_tree import Match, own_part
 from engine.scheduler.slots import Slot, Slots
 
 LEAST_KEPT: Final = 32
@@ -119,9 +119,9 @@ class PrefixCache:
         self._store.flush(timeout_s)
 
     def forget(self, key: str) -> None:
-        """Drop what belongs to nobody but the owner of `key`, here and in the store."""
+        """Drop what belongs to nobody but the owner of `key`, here and in the store; an empty key: everything."""
         for slot in self.slots.idle:
-            if slot.tokens and slot.key == key:
+            if slot.tokens and key in ("", slot.key):
                 self.slots.drop(slot, keep=False)
         if self._store is not None:
             self._store.forget(key)
@@ -130,10 +130,23 @@ class PrefixCache:
         slot.is_kept = True
         if self._store is None:
             return
-        match = self._store.match(slot.tokens)
-        if len(slot.tokens) - match.num_tokens < LEAST_KEPT:
-            self._store.use(match, slot.key)
-            return
-        ranges = self._backend.caps.exports_ranges
-        state = self._backend.export_state(slot.seq, match.num_tokens if ranges else 0)
-        self._store.keep(slot.tokens, match, state, whole=not ranges, key=slot.key)
+        held = self._store.match(slot.tokens)
+        own = own_part(held, slot.key)
+        if held.num_tokens - own.num_tokens >= LEAST_KEPT:
+            # shared with another conversation: kept once more, as a piece that all who begin so can own
+            self._add(slot, own, held.num_tokens)
+            own = own_part(self._store.match(slot.tokens), slot.key)
+        if len(slot.tokens) - own.num_tokens < LEAST_KEPT:
+            self._store.use(own, slot.key)
+        else:
+            self._add(slot, own, len(slot.tokens))
+
+    def _add(self, slot: Slot, behind: Match, end: int) -> None:
+        assert self._store is not None
+        if self._backend.caps.exports_ranges:
+            part = None if end == len(slot.tokens) else end
+            state = self._backend.export_state(slot.seq, behind.num_tokens, part)
+            self._store.keep(slot.tokens[:end], behind, state, whole=False, key=slot.key)
+        elif end == len(slot.tokens):
+            state = self._backend.export_state(slot.seq)
+            self._store.keep(slot.tokens, behind, state, whole=True, key=slot.key)

@@ -54,6 +54,20 @@ class Match:
     num_tokens: int
 
 
+def own_part(match: Match, key: str) -> Match:
+    """The pieces that a conversation of `key` may own and go on from: of others' pieces only those it has whole.
+
+    Else they could not be deleted with their conversation: its words stand behind the place where the other goes on.
+    """
+    ends = [*(piece.start for piece in match.pieces[1:]), match.num_tokens]
+    num_tokens = 0
+    for number, (piece, end) in enumerate(zip(match.pieces, ends, strict=False)):
+        if end < piece.end and piece.keys and key not in piece.keys:
+            return Match(match.pieces[:number], num_tokens)
+        num_tokens = end
+    return match
+
+
 def name_of(tokens: Sequence[int], start: int) -> str:
     """The name of a piece that begins at `start` and ends with the last of all tokens."""
     digest = xxhash.xxh3_128(np.array(tokens, "<i4").tobytes())
@@ -78,7 +92,7 @@ class PrefixTree:
 
     def match(self, tokens: Sequence[int]) -> Match:
         """The pieces that hold most of a text's beginning."""
-        best = Match((), 0)
+        best, is_whole = Match((), 0), False
         stack = [(Match((), 0), self._roots)]
         while stack:
             so_far, candidates = stack.pop()
@@ -90,8 +104,10 @@ class PrefixTree:
                 if piece.whole and shared < len(piece.tokens):
                     continue
                 held = Match((*so_far.pieces, piece), piece.start + shared)
-                if held.num_tokens > best.num_tokens:
-                    best = held
+                # of equals the one that needs all of its last piece: others can share it
+                whole = shared == len(piece.tokens)
+                if (held.num_tokens, whole) > (best.num_tokens, is_whole):
+                    best, is_whole = held, whole
                 if piece.children:
                     stack.append((held, piece.children))
         return best
@@ -138,6 +154,14 @@ class PrefixTree:
             gone.append(queue.pop())
             gone[-1].is_kept = False
             queue += gone[-1].children
+        return gone
+
+    def clear(self) -> list[Piece]:
+        """Take everything out; returns it."""
+        gone = list(self)
+        for piece in gone:
+            piece.is_kept = False
+        self._roots = []
         return gone
 
     def leaves(self) -> list[Piece]:

@@ -81,6 +81,8 @@ class ModelHost:
         self._ahead = ReadingAhead()
         self._worker: Worker | None = None
         self._task: asyncio.Task[None] | None = None
+        self._finishing: set[str] | None = None
+        """While it is being stopped: the answers that this worker still has to give."""
         self._wanted = False
         """Somebody asked for the model itself, not for an answer."""
         self._changed = asyncio.Event()
@@ -133,10 +135,7 @@ class ModelHost:
         return True
 
     async def forget(self, key: str) -> None:
-        """Drop what is held of the conversations of one owner; empty: of everybody's.
-
-        Answers that run go on; of that owner's, nothing is kept either.
-        """
+        """Drop what is held of one owner's conversations, of running ones too; empty: of everybody's."""
         while self.state == "stopping":  # a worker that leaves writes down what it holds
             await self._wait_for_change()
         for answer in self._answers.values():
@@ -171,8 +170,7 @@ class ModelHost:
                     hint="What was received so far is complete up to here.",
                 )
             )
-        while self._answers:
-            await self._wait_for_change()
+        await self._finish_answers()
         worker, task = self._worker, self._task
         if worker is not None:
             self._ahead.stop(worker)
@@ -188,6 +186,15 @@ class ModelHost:
         elif self.state == "failed":
             self.problem = None
             self._set_state("unloaded")
+
+    async def _finish_answers(self) -> None:
+        """Those that are open; later ones wait for the next worker, or this would never end."""
+        finishing = self._finishing = set(self._answers)
+        try:
+            while finishing & self._answers.keys():
+                await self._wait_for_change()
+        finally:
+            self._finishing = None
 
     # --- the life ------------------------------------------------------------------------------
 
@@ -252,10 +259,10 @@ class ModelHost:
             if answer.strikes >= MAX_STRIKES:
                 self._end(
                     answer,
-                    _crashed(
+                    WorkerCrashed(
                         f"This request stopped the model twice: {reason}.",
-                        "Change the request, or try a smaller context.",
-                        code,
+                        hint="Change the request, or try a smaller context.",
+                        exit_code=code,
                     ),
                 )
         if (
@@ -263,10 +270,10 @@ class ModelHost:
             or self._deaths >= MAX_DEATHS_WITHOUT_PROGRESS
         ):
             doing = "loading" if was_loading else "answering"
-            raise _crashed(
+            raise WorkerCrashed(
                 f"The model stopped {self._deaths} times while {doing}: {reason}.",
-                "Choose a smaller context or a smaller model; the log has the details.",
-                code,
+                hint="Choose a smaller context or a smaller model; the log has the details.",
+                exit_code=code,
             )
         if not self._answers and not (was_loading and self._wanted):
             self._set_state("unloaded")
@@ -334,7 +341,8 @@ class ModelHost:
             return
         for answer in self._answers.values():
             suspects_out = any(a.sent and a.strikes for a in self._answers.values())
-            if not answer.sent and not (answer.strikes and suspects_out):
+            waits = self._finishing is not None and answer.request_id not in self._finishing
+            if not answer.sent and not waits and not (answer.strikes and suspects_out):
                 answer.sent = True
                 self._worker.send(answer.to_message())
 
@@ -388,7 +396,3 @@ class ModelHost:
     async def _wait_for_change(self) -> None:
         self._changed.clear()
         await self._changed.wait()
-
-
-def _crashed(message: str, hint: str, code: int) -> WorkerCrashed:
-    return WorkerCrashed(message, hint=hint, exit_code=code)

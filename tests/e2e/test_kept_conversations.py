@@ -107,3 +107,16 @@ def test_a_conversation_that_is_deleted_while_it_is_answered_leaves_nothing(chat
     chats.restart()
     assert chats.owners() == {"warm"}
     assert chats.ask("fox", FOX)["restored_n"] == 0
+
+
+def test_whoever_came_first_may_go_first(chats: Chats) -> None:
+    """Both begin with the same words of the template."""
+    chats.ask("fox", FOX)
+    chats.ask("sea", SEA)
+    until(lambda: chats.owners() == {"fox", "sea"})
+    chats("DELETE", "/api/prefix-cache/fox")
+    until(lambda: chats.owners() == {"sea"})
+    chats.restart()
+    assert chats.owners() == {"sea"}
+    assert chats.ask("fox", FOX)["restored_n"] == 0
+    assert chats.ask("sea", SEA)["restored_n"] > 200

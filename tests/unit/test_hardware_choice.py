@@ -117,7 +117,15 @@ ROWS: list[tuple[str, float, str, str, str, str | type[EngineError], str]] = [
     ("RTX 4090", 50, "cuda", "split", "", "llama.cpp", "split into several files"),
     ("RTX 4090", 50, "cuda", "silent", "", "llama.cpp", "architecture unknown"),
     # --- wishes ---
-    ("RTX 4090", 50, "cuda", "llama 8B", "llama.cpp", "llama.cpp", "as chosen: llama.cpp on up to 8"),
+    (
+        "RTX 4090",
+        50,
+        "cuda",
+        "llama 8B",
+        "llama.cpp",
+        "llama.cpp",
+        "as chosen: llama.cpp on up to 8",
+    ),
     ("RTX 4090", 50, "cuda", "llama 8B", "torch-cuda", "torch-cuda", "CUDA backend"),
     ("none", 50, "cuda", "llama 8B", "torch-cuda", NOT_SO, "no NVIDIA GPU"),
     ("T4", 50, "cuda", "llama 3B", "torch-cuda", NOT_SO, "7.5, 8.0 is needed"),

@@ -3,6 +3,7 @@
 import stat
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,6 +51,27 @@ def test_a_shared_beginning_is_kept_once() -> None:
     assert len(set(kept)) == 4
     shared = len(SYSTEM) + len(b"Conversation number ")
     assert sorted(p.start for p in set(kept)) == [0, shared, shared, shared]
+
+
+def test_owners_share_a_beginning_that_the_first_one_does_not_take_along() -> None:
+    store = KvStore("fake", memory_bytes=MiB)
+    engine = Engine(num_sequences=1, store=store)
+    for number in range(5):
+        engine.run(sequence(str(number), chat(number), cache_key=f"owner {number}"))
+    engine.run(sequence("last", b"x"))
+    shared = len(SYSTEM) + len(b"Conversation number ")
+    starts = sorted(p.start for p in store._tree)
+    # the first one's whole, the beginning once for all others, and their own rests
+    assert starts == [0, 0, shared, shared, shared, shared]
+    engine.scheduler.prefixes.forget("owner 0")
+    engine.scheduler.prefixes.forget("owner 1")
+    for number in (2, 3, 4):
+        assert store.match(chat(number)).num_tokens == len(chat(number))
+    for number in (0, 1):
+        assert store.match(chat(number)).num_tokens == shared
+    for number in (2, 3, 4):
+        engine.scheduler.prefixes.forget(f"owner {number}")
+    assert list(store._tree) == []
 
 
 def test_what_has_to_make_room_goes_on_where_it_was() -> None:
@@ -168,6 +190,20 @@ def test_forgetting_takes_what_is_nobody_elses(tmp_path: Path) -> None:
     assert again.num_reused == 0  # not in the KV cache either
 
 
+def test_everything_can_be_forgotten(tmp_path: Path) -> None:
+    store = stored(tmp_path)
+    engine = Engine(num_sequences=2, store=store)
+    engine.run(sequence("0", chat(0), cache_key="a"), sequence("1", chat(1)))
+    engine.scheduler.prefixes.close(10)
+    engine.scheduler.prefixes.forget("")
+    assert list(pieces(tmp_path)) == []
+    assert not store.match(chat(0)).pieces
+    again = sequence("again", chat(1))
+    engine.run(again)
+    assert again.num_reused == 0
+    assert engine.answers["again", 0] == alone(sequence("again", chat(1)))
+
+
 def test_reading_ahead_takes_the_file_from_the_owner_thread(tmp_path: Path) -> None:
     engine = Engine(store=stored(tmp_path))
     engine.run(sequence("before", chat(0)))
@@ -216,3 +252,23 @@ def shared(a: list[int], b: list[int]) -> int:
     while n < min(len(a), len(b)) and a[n] == b[n]:
         n += 1
     return n
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_nothing_of_a_forgotten_conversation_stays_with_another(tmp_path: Path, first: str) -> None:
+    store = stored(tmp_path)
+    engine = Engine(num_sequences=2, store=store)
+    texts = {"a": chat(0), "b": chat(1)}
+    for key, text in texts.items():
+        engine.run(sequence(key, text, cache_key=key))
+    engine.scheduler.prefixes.close(10)
+    engine.scheduler.prefixes.forget(first)
+    other = "b" if first == "a" else "a"
+    own = len(SYSTEM) + len(b"Conversation number ")
+    assert store.match(texts[first]).num_tokens <= own
+    assert store.match(texts[other]).num_tokens == len(texts[other])
+    kept = [read_head(path) for path in pieces(tmp_path)]
+    assert all(
+        bytes(texts[first][own:]) not in bytes(np.frombuffer(h.tokens, "<i4").astype("u1"))
+        for h in kept
+    )

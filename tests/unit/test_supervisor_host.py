@@ -372,6 +372,25 @@ def test_stop_at_once_ends_answers_with_a_clear_error() -> None:
     run(scenario())
 
 
+def test_an_unload_under_steady_traffic_ends_and_newcomers_get_the_next_worker() -> None:
+    async def scenario() -> None:
+        stage = Stage()
+        first = stage.submit("a")
+        worker = await stage.ready()
+        stopping = asyncio.ensure_future(stage.host.stop())
+        await asyncio.sleep(0)
+        second = stage.submit("b")
+        assert [g.request for g in worker.generates] == ["a"]
+        worker.says(token("a", "x", finish="stop"))
+        assert await drain(first) == "x"
+        await stopping
+        assert worker.exit_code == 0
+        (await stage.ready(1)).says(token("b", "y", finish="stop"))
+        assert await drain(second) == "y"
+
+    run(scenario())
+
+
 def test_an_idle_model_leaves() -> None:
     async def scenario() -> None:
         stage = Stage(idle_timeout_s=0.01)

@@ -227,12 +227,13 @@ class LlamaBackend:
         )
         return self.seq_len(dst)
 
-    def export_state(self, seq: SeqId, start: int = 0) -> State:
+    def export_state(self, seq: SeqId, start: int = 0, end: int | None = None) -> State:
         """See Backend. A range is shown to llama.cpp as a sequence of its own, which shares the cells."""
-        if not start:
+        if not start and end is None:
             return self._export(seq)
         self._check_range(start)
-        lib.llama_memory_seq_cp(self._context.memory, seq, self._scratch, start, -1)
+        last = -1 if end is None else end
+        lib.llama_memory_seq_cp(self._context.memory, seq, self._scratch, start, last)
         state = self._export(self._scratch)
         self.seq_clear(self._scratch)
         return state

@@ -174,9 +174,9 @@ class TorchBackend:
         self._kv.pages.fork(src, dst, max(0, min(n, self.seq_len(src))))
         return self.seq_len(dst)
 
-    def export_state(self, seq: SeqId, start: int = 0) -> State:
+    def export_state(self, seq: SeqId, start: int = 0, end: int | None = None) -> State:
         """See Backend."""
-        return self._kv.export(seq, start)
+        return self._kv.export(seq, start, end)
 
     def import_state(self, seq: SeqId, state: State, start: int = 0) -> int:
         """See Backend."""

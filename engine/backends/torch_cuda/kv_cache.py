@@ -59,9 +59,9 @@ class KvCache:
             self.values[:, new] = self.values[:, old]
         return True
 
-    def export(self, seq: int, start: int = 0) -> bytes:
-        """Keys and values of a sequence's tokens from `start` on, with their sizes in front."""
-        end = self.pages.length(seq)
+    def export(self, seq: int, start: int = 0, end: int | None = None) -> bytes:
+        """Keys and values of a sequence's tokens [start, end), with their sizes in front."""
+        end = self.pages.length(seq) if end is None else end
         length = end - start
         cells = self._index(seq, start, end)
         parts = [t[:, cells].contiguous().view(torch.uint8).cpu() for t in self._tensors]
