@@ -40,6 +40,7 @@ class _Lane:
         """After a collapse, until it is time to try again."""
         self._free = most
         self._steps = _TRIAL_STEPS[kind]
+        self._tries_fewer = kind == "decode"
         self._costs: dict[tuple[int, int], float] = {}
         self._trial: list[float] = []
         self._trial_steps = 0
@@ -82,9 +83,11 @@ class _Lane:
         if self._cap is not None:
             self._cap = None
         elif free >= self._best:
-            # more if there is room; else fewer: a model bound by memory loses nothing, and others gain
-            more = self._best < min(free, self.most)
-            self._tried = self._best + 1 if more else self._best - 1 or None
+            # more if there is room; else fewer where that may be as fast: decoding is bound by memory, prefill is not
+            if self._best < min(free, self.most):
+                self._tried = self._best + 1
+            elif self._tries_fewer and self._best > 1:
+                self._tried = self._best - 1
             self._trial, self._trial_steps = [], 0
         self._computed_s = 0.0
 
