@@ -114,6 +114,24 @@ def test_speculation_changes_nothing(tmp_path: Path, params: SamplingParams) -> 
     backend.close()
 
 
+@pytest.mark.parametrize("quantization", ["Q4_0", "Q8_0"])
+def test_chunks_and_neighbours_change_nothing(tmp_path: Path, quantization: str) -> None:
+    params = SamplingParams(temperature=0.9, seed=4)
+    prompts = {name: [*PROMPT, *range(40 + 9 * i)] for i, name in enumerate("abc")}
+    path = model(tmp_path, quantization)
+    alone: dict[str, list[int]] = {}
+    for name, prompt in prompts.items():
+        backend = open_exact(path)
+        alone |= Runner(backend).run(sequence(name, prompt, params))
+        backend.close()
+    for chunk in (1, 7, 10_000):
+        backend = open_exact(path)
+        runner = Runner(backend, chunk=min(chunk, backend.caps.n_batch_max))
+        together = runner.run(*(sequence(name, p, params) for name, p in prompts.items()))
+        assert together == alone, chunk
+        backend.close()
+
+
 def test_types_that_were_not_measured_promise_nothing(tmp_path: Path) -> None:
     backend = open_exact(model(tmp_path, "Q4_K"))
     assert not backend.caps.is_exact

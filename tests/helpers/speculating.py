@@ -71,11 +71,13 @@ class Runner:
         backend: Backend,
         proposer: Proposer | None = None,
         controller: Controller | None = None,
+        *,
+        chunk: int = 16,
     ) -> None:
         speculation = None
         if proposer is not None:
             speculation = Speculation(proposer, controller or FixedLength(4), backend.caps.n_vocab)
-        pacing = Pacing(backend.caps.n_batch_max, fixed_rows=16)
+        pacing = Pacing(backend.caps.n_batch_max, fixed_rows=chunk)
         self.scheduler = Scheduler(backend, pacing=pacing, speculation=speculation)
         self.stepper = Stepper(self.scheduler, backend, speculation=speculation)
         self.num_steps = 0
