@@ -103,6 +103,13 @@ class _Talk:
         sys.stderr.write(f"{self._model}. {_HELP}\n")
         while True:
             try:
+                return self._converse()
+            except KeyboardInterrupt:  # another one, while the last was being handled
+                continue
+
+    def _converse(self) -> int:
+        while True:
+            try:
                 line = input("> ")
                 if line.strip():
                     self._ask(line)
