@@ -50,7 +50,7 @@ class ModelSettings:
     context: int = 0
     """Tokens of the KV cache; 0 leaves the choice to the plan (at most 8,192)."""
     threads: int = 0
-    """0: one less than the usable cores."""
+    """0: llama.cpp uses the cores that other programs leave free, torch all but one."""
     num_sequences: int = 8
     """Answers computed at the same time."""
     idle_timeout_s: float = 900.0

@@ -1077,10 +1077,6 @@
         <translation>线程</translation>
     </message>
     <message>
-        <source>Cores that compute. Automatic leaves one core to everything else.</source>
-        <translation>用于计算的核心数。自动会留一个核心给其他程序。</translation>
-    </message>
-    <message>
         <source>Automatic</source>
         <translation>自动</translation>
     </message>
@@ -1127,6 +1123,10 @@
     <message>
         <source>Never</source>
         <translation>从不</translation>
+    </message>
+    <message>
+        <source>Cores that compute. Automatic uses those that other programs leave free.</source>
+        <translation>用于计算的核心数。自动会使用其他程序空出的核心。</translation>
     </message>
     <message>
         <source>Guess ahead</source>

@@ -21,7 +21,7 @@ class RunningSection(Section):
         )
         self.add_row(
             self.tr("Threads"),
-            self.tr("Cores that compute. Automatic leaves one core to everything else."),
+            self.tr("Cores that compute. Automatic uses those that other programs leave free."),
             NumberField(store, "models.threads", special=self.tr("Automatic")),
             object_name="settings-threads",
         )
