@@ -68,6 +68,9 @@ class ModelSettings:
     speculation: Speculation = ""
     """Empty (`ngram` means the same): tokens are guessed ahead from the text itself, as far as measured costs and
     chances pay. `off`: none are."""
+    kv_type: Literal["", "f16", "q8_0"] = ""
+    """Of llama.cpp's KV cache: 16 bits or 8. Empty: 16, and 8 before the context would be cut, if that was measured to
+    cost little time."""
     draft_model: str = ""
     """Id of a small model of the library that guesses ahead, where its vocabulary is the same; empty: none."""
     exact: bool = False

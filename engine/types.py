@@ -9,6 +9,9 @@ from typing import Literal
 FinishReason = Literal["stop", "length"]
 """Why an answer ended by itself: end token or stop string, or a limit of tokens."""
 
+KvType = Literal["f16", "q8_0"]
+"""How the numbers of the KV cache are kept: 16 bits each, or 8.5 (blocks of 32 with one scale)."""
+
 ModelState = Literal["unloaded", "loading", "ready", "stopping", "failed"]
 
 

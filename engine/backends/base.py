@@ -14,6 +14,8 @@ from typing import Final, NewType, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from engine.types import KvType
+
 I32 = npt.NDArray[np.int32]
 I8 = npt.NDArray[np.int8]
 Ids = npt.NDArray[np.intp]
@@ -27,6 +29,10 @@ SeqId = NewType("SeqId", int)
 
 MOST_DRAFTED: Final = 15
 """Tokens of one draft, whose rows all want logits: with the row before them they fill a block of 16."""
+
+
+TRIAL_DEPTH: Final = 2048
+"""Tokens before the rows that a trial of attention times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,19 @@ class DecodeResult:
     """Wall time of the computation."""
 
 
+class AttentionTrial(Protocol):
+    """A small context beside the model's own, to see what a way of computing attention costs."""
+
+    def step(self, rows: int) -> float | None:
+        """Seconds of a step of so many rows behind the tokens it holds, which it then drops; None: it was stopped."""
+
+    def fill(self, rows: int, depth: int) -> bool:
+        """Read so many rows, and copy them until it holds `depth` tokens; False: it was stopped."""
+
+    def close(self) -> None:
+        """Free it. Idempotent."""
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
     """Bytes by purpose; 0 where a backend cannot tell."""
@@ -205,6 +224,9 @@ class Backend(Protocol):
 
     def set_threads(self, decode: int, prefill: int) -> None:
         """Takes effect at the next decode; no-op where threads do not matter."""
+
+    def attention_trial(self, flash: bool, kv_type: KvType) -> AttentionTrial | None:
+        """A context to measure a way of attention with; None: there is no choice, no such way, or no memory for it."""
 
     def memory_report(self) -> MemoryReport:
         """What the backend itself allocated."""

@@ -30,6 +30,7 @@ from engine.backends.base import (
 from engine.backends.host_logits import HostOutputs
 from engine.backends.plain_batch import PlainBatch
 from engine.errors import OutOfMemory
+from engine.types import KvType
 
 _BOS, _EOS, _TURN_START, _TURN_END = 256, 257, 258, 259
 _SPECIAL = {_BOS: "<|bos|>", _EOS: "<|eos|>", _TURN_START: "<|im_start|>", _TURN_END: "<|im_end|>"}
@@ -201,6 +202,9 @@ class FakeBackend:
 
     def set_threads(self, decode: int, prefill: int) -> None:
         """See Backend."""
+
+    def attention_trial(self, flash: bool, kv_type: KvType) -> None:
+        """See Backend: there is one way."""
 
     def memory_report(self) -> MemoryReport:
         """See Backend."""

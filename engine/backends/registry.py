@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.backends.base import Backend
 from engine.errors import UnsupportedByBackend
+from engine.types import KvType
 
 if TYPE_CHECKING:
     # A protocol of a neighbour on the same layer: named in a type, never imported at run time.
@@ -28,6 +29,10 @@ class OpenRequest:
     prefill_threads: int
     exact: bool = False
     """llama.cpp: compute each row the same in every batch, where the file's types allow it."""
+    kv_type: KvType = "f16"
+    """llama.cpp: of the cache."""
+    flash_attention: bool | None = None
+    """llama.cpp; None: as it decides itself."""
     gpu: str = ""
     """torch: UUID of the device to use; empty: the first."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -56,16 +61,21 @@ def open_model(
     """
     match backend:
         case "llama.cpp":
+            from engine.backends.llamacpp.context import ContextSize
             from engine.backends.llamacpp.opener import open_llamacpp
 
             return OpenedModel(
                 *open_llamacpp(
                     request.path,
-                    context=request.context,
-                    num_sequences=request.num_sequences,
+                    ContextSize(
+                        request.context,
+                        request.num_sequences,
+                        exact=request.exact,
+                        flash_attention=request.flash_attention,
+                        kv_type=request.kv_type,
+                    ),
                     threads=(request.decode_threads, request.prefill_threads),
                     progress=progress,
-                    exact=request.exact,
                     poison_outputs=bool(request.options.get("poison_outputs")),
                 )
             )

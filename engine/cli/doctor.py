@@ -61,7 +61,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _plan(context: Context, hardware: Hardware, model: LibraryModel) -> dict[str, Any]:
     try:
-        return plan_as_json(plan_model(model, hardware, context.settings.models))
+        settings, folder = context.settings.models, context.paths.cache
+        return plan_as_json(plan_model(model, hardware, settings, cache_folder=folder))
     except EngineError as error:
         return {"problem": str(error)}
 

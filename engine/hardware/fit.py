@@ -8,6 +8,7 @@ recurrent states, compute buffers up to 60 % high, a worker's own memory twice t
 from dataclasses import dataclass
 
 from engine.hardware.facts import ModelFacts
+from engine.types import KvType
 
 DEFAULT_UBATCH = 512
 """Rows computed at once; the backend's default."""
@@ -19,6 +20,8 @@ _PROCESS_BYTES = 120 << 20
 VOCABULARY_BYTES = 500
 """A token of the vocabulary in llama.cpp's tables (measured: 390)."""
 _F16, _F32 = 2, 4
+_SHARE_OF_F16 = {"f16": 1.0, "q8_0": 34 / 64}
+"""llama.cpp's blocks of 32 numbers: 34 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,12 @@ class MemoryNeed:
 
 
 def memory_needed(
-    facts: ModelFacts, *, context: int, num_sequences: int, n_ubatch: int = DEFAULT_UBATCH
+    facts: ModelFacts,
+    *,
+    context: int,
+    num_sequences: int,
+    n_ubatch: int = DEFAULT_UBATCH,
+    kv_type: KvType = "f16",
 ) -> MemoryNeed:
     """Main memory for llama.cpp on the CPU.
 
@@ -51,16 +59,16 @@ def memory_needed(
         context: tokens in the cache, all sequences together.
         num_sequences: answers computed at the same time.
         n_ubatch: most rows of a step.
+        kv_type: of the cache; recurrent states keep 32 bits.
     """
     cells = _padded(context)
     window_cells = min(cells, _padded(facts.window * num_sequences + n_ubatch))
     mask = (cells + (window_cells if facts.window else 0)) * n_ubatch * _F16
+    tokens = cells * facts.kv_bytes_per_token + window_cells * facts.window_bytes_per_token
     logits = 2 * facts.n_vocab * num_sequences * _F32
     return MemoryNeed(
         weights=facts.weights_bytes,
-        kv_cache=cells * facts.kv_bytes_per_token
-        + window_cells * facts.window_bytes_per_token
-        + num_sequences * facts.state_bytes,
+        kv_cache=int(_SHARE_OF_F16[kv_type] * tokens) + num_sequences * facts.state_bytes,
         compute=mask + n_ubatch * facts.row_width * _F32 + logits,
         overhead=_PROCESS_BYTES + VOCABULARY_BYTES * facts.n_vocab,
         repacked=facts.weights_bytes if facts.repackable else 0,

@@ -1,6 +1,6 @@
 """Where a model goes, and with how much context: on a GPU or into main memory. Pure. Neighbours: `fit`, `plan`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,7 @@ from engine.hardware.gpu import Gpu
 from engine.hardware.probe import Memory
 from engine.hardware.torch_fit import torch_ram_needed, vram_needed
 from engine.hardware.units import gigabytes
+from engine.types import KvType
 
 BackendName = Literal["llama.cpp", "torch-cuda", "torch-cpu"]
 
@@ -26,6 +27,7 @@ class Placement:
     needed: MemoryNeed
     free: int
     """Bytes there were to choose from."""
+    kv_type: KvType = "f16"
 
 
 def place_on_gpu(
@@ -51,21 +53,35 @@ def place_in_ram(
     wanted: int,
     least: int,
     num_sequences: int,
+    kv_types: Sequence[KvType] = ("f16",),
 ) -> Placement:
     """The largest context from `wanted` down to `least` tokens.
+
+    Args:
+        facts: the model.
+        memory: of the machine.
+        backend: what computes.
+        wanted: tokens.
+        least: tokens.
+        num_sequences: answers computed at the same time.
+        kv_types: the cache may be of these, the first one that fits; torch keeps its own.
 
     Raises:
         OutOfMemory: not even `least` fits.
     """
     free = memory.free
-    needed_by = memory_needed if backend == "llama.cpp" else torch_ram_needed
 
-    def need(context: int) -> MemoryNeed:
-        return needed_by(facts, context=context, num_sequences=num_sequences)
+    def need(context: int, kv_type: KvType) -> MemoryNeed:
+        if backend == "torch-cpu":
+            return torch_ram_needed(facts, context=context, num_sequences=num_sequences)
+        return memory_needed(facts, context=context, num_sequences=num_sequences, kv_type=kv_type)
 
-    context = _largest_context(wanted, least, lambda c: need(c).total <= free)
+    def fitting(context: int) -> list[KvType]:
+        return [kv_type for kv_type in kv_types if need(context, kv_type).total <= free]
+
+    context = _largest_context(wanted, least, lambda c: bool(fitting(c)))
     if context is None:
-        needed = need(least).total
+        needed = need(least, kv_types[-1]).total
         limited = free < memory.available
         scope = " within the limit set for this process or container" if limited else ""
         way_out = "raise the limit" if limited else "close other programs"
@@ -79,7 +95,8 @@ def place_in_ram(
             needed_bytes=needed,
             free_bytes=free,
         )
-    return Placement(backend, None, context, need(context), free)
+    kv_type = fitting(context)[0]
+    return Placement(backend, None, context, need(context, kv_type), free, kv_type)
 
 
 def _largest_context(wanted: int, least: int, fits: Callable[[int], bool]) -> int | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from engine.errors import InvalidRequest, SetupError, UnsupportedByBackend
+from engine.hardware.attention import AttentionFigures
 from engine.hardware.cuda import pick_gpu
 from engine.hardware.facts import ModelFacts
 from engine.hardware.fit import MemoryNeed
@@ -15,7 +16,13 @@ from engine.hardware.gpu import Gpu
 from engine.hardware.parts import InstalledParts
 from engine.hardware.placement import BackendName, Placement, place_in_ram, place_on_gpu
 from engine.hardware.probe import Hardware
-from engine.hardware.reasons import backend_reasons, context_reasons, thread_reasons
+from engine.hardware.reasons import (
+    attention_reasons,
+    backend_reasons,
+    context_reasons,
+    thread_reasons,
+)
+from engine.types import KvType
 
 DEFAULT_CONTEXT = 8192
 """Tokens. Models trained for 128k and more would reserve gigabytes for a short chat."""
@@ -40,6 +47,7 @@ class Wishes:
     num_sequences: int | None = None
     decode_threads: int | None = None
     prefill_threads: int | None = None
+    kv_type: KvType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +64,29 @@ class Plan:
     needed: MemoryNeed
     """Of main memory, or of GPU memory when `gpu` is set."""
     gpu: Gpu | None
+    kv_type: KvType
+    """Of llama.cpp's cache."""
+    flash_attention: bool | None
+    """llama.cpp computes attention in one pass; None: as it decides itself."""
     reasons: tuple[str, ...]
     """Half sentences; the first one is the choice of backend."""
 
 
-def make_plan(hardware: Hardware, facts: ModelFacts, parts: InstalledParts, wishes: Wishes) -> Plan:
+def make_plan(
+    hardware: Hardware,
+    facts: ModelFacts,
+    parts: InstalledParts,
+    wishes: Wishes,
+    attention: AttentionFigures | None = None,
+) -> Plan:
     """Decide how to load a model.
+
+    Args:
+        hardware: as it is now.
+        facts: the model.
+        parts: what is installed.
+        wishes: what the user set.
+        attention: what was measured of it here.
 
     Raises:
         InvalidRequest: a wish is no possible value.
@@ -75,7 +100,12 @@ def make_plan(hardware: Hardware, facts: ModelFacts, parts: InstalledParts, wish
     cpu = hardware.cpu
     wanted = wishes.context or min(facts.n_ctx_train or LEAST_CONTEXT, DEFAULT_CONTEXT)
     sequences = wishes.num_sequences or DEFAULT_SEQUENCES
-    placement, why = _place(hardware, facts, parts, wishes, (wanted, sequences))
+    attention = attention or AttentionFigures()
+    kv_types = _kv_types(wishes, attention)
+    placement, why = _place(hardware, facts, parts, wishes, (wanted, sequences), kv_types)
+    flash = None
+    if placement.backend == "llama.cpp" and placement.kv_type == "f16":
+        flash = attention.flash
     chosen = bool(wishes.decode_threads or wishes.prefill_threads)
     follows_load = placement.backend == "llama.cpp" and not chosen
     # one busy core elsewhere makes a full-width step collapse: who cannot follow the load leaves one core
@@ -91,12 +121,22 @@ def make_plan(hardware: Hardware, facts: ModelFacts, parts: InstalledParts, wish
         follows_load=follows_load,
         needed=placement.needed,
         gpu=placement.gpu,
+        kv_type=placement.kv_type,
+        flash_attention=flash,
         reasons=(
             *backend_reasons(cpu, placement, why, decode, at_most=follows_load),
             *thread_reasons(cpu, max(decode, prefill), chosen=chosen, at_most=follows_load),
             *context_reasons(facts, placement, wanted),
+            *attention_reasons(attention, placement, flash=flash, chosen=wishes.kv_type),
         ),
     )
+
+
+def _kv_types(wishes: Wishes, attention: AttentionFigures) -> tuple[KvType, ...]:
+    """Of the cache, in the order to try: a smaller one before the context is cut, where it was measured to be bearable."""
+    if wishes.kv_type is not None:
+        return (wishes.kv_type,)
+    return ("f16", "q8_0") if attention.small_cache_is_bearable else ("f16",)
 
 
 def _check(wishes: Wishes) -> None:
@@ -105,6 +145,12 @@ def _check(wishes: Wishes) -> None:
             f"There is no backend “{wishes.backend}”.",
             hint="Choose llama.cpp, torch-cuda or torch-cpu.",
             param="backend",
+        )
+    if wishes.kv_type is not None and wishes.kv_type not in get_args(KvType):
+        raise InvalidRequest(
+            f"The KV cache cannot be “{wishes.kv_type}”.",
+            hint="Choose f16 or q8_0.",
+            param="kv_type",
         )
     for param, value, most in (
         ("context", wishes.context, MOST_CONTEXT),
@@ -126,6 +172,7 @@ def _place(
     parts: InstalledParts,
     wishes: Wishes,
     size: tuple[int, int],
+    kv_types: tuple[KvType, ...],
 ) -> tuple[Placement, str]:
     """The placement, and why it is not on a GPU. `size` is (context, sequences)."""
     wanted, sequences = size
@@ -155,6 +202,7 @@ def _place(
         wanted=wanted,
         least=least,
         num_sequences=sequences,
+        kv_types=kv_types,
     )
     return in_ram, why
 

@@ -1,5 +1,6 @@
 """A plan's reasons in plain words: half sentences without a full stop, shown as a list. Pure. Neighbour: `plan`."""
 
+from engine.hardware.attention import AttentionFigures
 from engine.hardware.cpu import Cpu
 from engine.hardware.facts import ModelFacts
 from engine.hardware.placement import Placement
@@ -72,6 +73,30 @@ def context_reasons(facts: ModelFacts, placement: Placement, wanted: int) -> lis
         )
     # The notes are about llama.cpp's cache; our own decoder keeps everything, as the file says exactly.
     return [*reasons, *facts.notes] if placement.backend == "llama.cpp" else reasons
+
+
+def attention_reasons(
+    attention: AttentionFigures, placement: Placement, *, flash: bool | None, chosen: str | None
+) -> list[str]:
+    """What of attention is not as usual.
+
+    Args:
+        attention: what was measured.
+        placement: what was chosen.
+        flash: flash attention, if it was chosen by measurement.
+        chosen: the cache's type as the user set it; None: it was left open.
+    """
+    reasons: list[str] = []
+    if placement.backend != "llama.cpp":
+        return reasons
+    if placement.kv_type != "f16":
+        share = attention.small_cache_share
+        measured = "" if share is None else f", measured at {share:.2f} times the time"
+        why = "as chosen" if chosen else "so that the context fits"
+        reasons.append(f"KV cache with 8 bits instead of 16, {why}{measured}")
+    if flash is False and attention.flash_share is not None:
+        reasons.append(f"without flash attention: {attention.flash_share:.2f} times its time here")
+    return reasons
 
 
 def _counted(number: int, noun: str) -> str:

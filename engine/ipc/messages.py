@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from engine.types import FinishReason, SamplingParams, Timings, TokenLogprob
+from engine.types import FinishReason, KvType, SamplingParams, Timings, TokenLogprob
 
 
 class Message(msgspec.Struct, frozen=True, tag=True, array_like=True):
@@ -72,6 +72,9 @@ class Load(Message, frozen=True):
     """Most disk space for it, all models together; 0: nothing is written."""
     cache_folder: bytes = b""
     """Where that is written, and what is measured of the model; empty: nowhere."""
+    kv_type: KvType = "f16"
+    flash_attention: bool | None = None
+    """llama.cpp; None: as it decides itself."""
     follow_load: bool = False
     """The threads are the most that may be used; how many are, follows the load of the machine."""
 

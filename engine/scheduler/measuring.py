@@ -6,12 +6,15 @@ seed what then follows the load: draft lengths (`speculative.row_costs`), thread
 
 import statistics
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from engine.backends.base import Backend, SeqId, Status
+from engine.backends.base import TRIAL_DEPTH, AttentionTrial, Backend, SeqId, Status
+from engine.hardware.attention import AttentionCost
+from engine.types import KvType
 
 ROWS: Final = (1, 2, 3, 4, 6, 8, 12, 16)
 """A step without a draft, and with ever longer ones."""
@@ -22,8 +25,20 @@ CHUNK: Final = 256
 _CHUNK_S: Final = 0.5
 """A chunk is as long as takes about so long, guessing that a prompt's row costs a quarter of a decode step."""
 _PROMPT_ROW_SHARE: Final = 0.25
+_WAYS: Final[tuple[tuple[bool, KvType], ...]] = (
+    (True, "f16"),
+    (False, "f16"),
+    (True, "q8_0"),
+)
+"""Flash attention or not, and the cache's type; without flash attention it has 16 bits."""
+_MOST_STOPPED: Final = 100
+"""Attempts that requests may stop before a figure is given up."""
 _QUIET: Final = 0.5
 """Cores that others may use while figures are taken that are to stay."""
+
+
+class _NotMeasuredError(Exception):
+    """Steps fail, or are always stopped: then there are no figures until the next load."""
 
 
 class Figures(msgspec.Struct, frozen=True):
@@ -38,9 +53,15 @@ class Figures(msgspec.Struct, frozen=True):
     chunk: int
     """Rows of the prompt that was read for it."""
 
+    @property
+    def best_threads(self) -> tuple[int, int]:
+        """For decode and for prefill."""
+        decode = min(self.decode, key=self.decode.__getitem__)
+        return decode, min(self.prefill, key=self.prefill.__getitem__)
+
 
 class Measuring:
-    """One model's measurements: read from the file, or made."""
+    """One model's measurements: read from the files, or made."""
 
     def __init__(
         self,
@@ -48,6 +69,7 @@ class Measuring:
         *,
         threads: tuple[int, ...],
         file: Path | None,
+        attention: Path | None,
         others: Callable[[], float],
         done: Callable[[Figures], None],
     ) -> None:
@@ -57,6 +79,7 @@ class Measuring:
             backend: measured on.
             threads: numbers to try; empty: they cannot be chosen.
             file: where figures are kept; None: nowhere.
+            attention: where those of `engine.hardware.attention` are kept, which serve the next load; None: nowhere.
             others: cores that other programs use; on a busy machine figures serve this worker only.
             done: is told new figures.
         """
@@ -64,9 +87,10 @@ class Measuring:
         self._threads = threads
         self._file = file
         self._others = others
+        self._attention = attention
         self._done = done
         self.figures = _read(file)
-        self._work = None if self.figures else self._measure_all()
+        self._work: Iterator[None] | None = self._measure_all()
         self._seq = SeqId(0)
 
     def step(self, empty: SeqId | None) -> bool:
@@ -83,13 +107,33 @@ class Measuring:
         self._seq = empty
         try:
             next(self._work)
-        except StopIteration:
+        except (StopIteration, _NotMeasuredError):
             self._work = None
         finally:
             self._backend.seq_clear(empty)
         return True
 
     def _measure_all(self) -> Iterator[None]:
+        if self.figures is None:
+            yield from self._measure_steps()
+        if self._attention is not None and not self._attention.exists():
+            yield from self._measure_attention(self._attention)
+
+    def _measure_attention(self, file: Path) -> Iterator[None]:
+        assert self.figures is not None
+        rows = min(self.figures.chunk, self._backend.caps.n_batch_max)
+        costs: list[AttentionCost] = []
+        for flash, kv_type in _WAYS:
+            self._set(*self.figures.best_threads)
+            trial = self._backend.attention_trial(flash, kv_type)
+            if trial is not None:
+                with closing(trial):
+                    read_s, write_s = yield from _try_out(trial, rows)
+                costs.append(AttentionCost(flash, kv_type, write_s, read_s))
+        if self._others() <= _QUIET:
+            _write(file, costs)
+
+    def _measure_steps(self) -> Iterator[None]:
         decode: dict[int, float] = {}
         prefill: dict[int, float] = {}
         chunk = CHUNK
@@ -102,13 +146,13 @@ class Measuring:
                 max(32, int(_CHUNK_S / (_PROMPT_ROW_SHARE * decode[threads]))),
             )
             prefill[threads] = (yield from self._median(chunk, depth=0, repeats=1)) / chunk
-        best = min(decode, key=decode.__getitem__), min(prefill, key=prefill.__getitem__)
         rows: dict[int, float] = {}
+        figures = Figures(rows, decode, prefill, chunk)
         for n in ROWS:
             if n <= self._backend.caps.n_batch_max:
-                self._set(*best)
+                self._set(*figures.best_threads)
                 rows[n] = yield from self._median(n)
-        self.figures = Figures(rows, decode, prefill, chunk)
+        self.figures = figures
         if self._file is not None and self._others() <= _QUIET:
             _write(self._file, self.figures)
         self._done(self.figures)
@@ -120,15 +164,13 @@ class Measuring:
     def _median(
         self, rows: int, *, depth: int = _DEPTH, repeats: int = _REPEATS
     ) -> Generator[None, None, float]:
-        times: list[float] = []
-        while len(times) < repeats:
+        def attempt() -> float | None:
             self._backend.seq_clear(self._seq)
-            started = not depth or self._decode(depth, wants_all=False) is not None
-            seconds = self._decode(rows, wants_all=depth > 0) if started else None
-            if seconds is not None:
-                times.append(seconds)
-            yield
-        return statistics.median(times)
+            if depth and self._decode(depth, wants_all=False) is None:
+                return None
+            return self._decode(rows, wants_all=depth > 0)
+
+        return statistics.median((yield from _several(repeats, attempt)))
 
     def _decode(self, rows: int, *, wants_all: bool) -> float | None:
         """Seconds of a step; None where it was stopped or had no room."""
@@ -154,7 +196,32 @@ def _read(file: Path | None) -> Figures | None:
         return None  # measured again
 
 
-def _write(file: Path, figures: Figures) -> None:
+def _try_out(trial: AttentionTrial, rows: int) -> Generator[None, None, tuple[float, float]]:
+    """Seconds of a prompt's row and of a decode step. The shortest: ways are compared, and noise only adds."""
+    yield from _several(1, lambda: 0.0 if trial.fill(rows, TRIAL_DEPTH) else None)
+    read = yield from _several(_REPEATS, lambda: trial.step(rows))
+    write = yield from _several(3 * _REPEATS, lambda: trial.step(1))
+    return min(read) / rows, min(write)
+
+
+def _several(count: int, attempt: Callable[[], float | None]) -> Generator[None, None, list[float]]:
+    """So many results; a pause after each attempt.
+
+    Raises:
+        _NotMeasuredError: too many attempts gave None.
+    """
+    found: list[float] = []
+    for _ in range(count + _MOST_STOPPED):
+        seconds = attempt()
+        if seconds is not None:
+            found.append(seconds)
+        yield
+        if len(found) == count:
+            return found
+    raise _NotMeasuredError
+
+
+def _write(file: Path, figures: Figures | list[AttentionCost]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".part")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engine.config import ModelSettings
 from engine.errors import ModelNotFound
+from engine.hardware.attention import AttentionFigures, read_attention
 from engine.hardware.facts import facts_of
 from engine.hardware.gpu import Gpu
 from engine.hardware.parts import InstalledParts, installed_parts
@@ -28,6 +29,7 @@ def plan_model(
     idle: Sequence[Resident] = (),
     draft: LibraryModel | None = None,
     parts: InstalledParts | None = None,
+    cache_folder: Path | None = None,
 ) -> Plan:
     """Decide how to load a model.
 
@@ -38,6 +40,7 @@ def plan_model(
         idle: models that would leave to make room.
         draft: a model that is loaded beside it; its memory is left free.
         parts: what is installed; default: looked up now.
+        cache_folder: where measurements are; None: there are none.
 
     Raises:
         ModelFormatError: the file cannot be used.
@@ -51,13 +54,15 @@ def plan_model(
         num_sequences=settings.num_sequences,
         decode_threads=settings.threads or None,
         prefill_threads=settings.threads or None,
+        kv_type="f16" if settings.exact else settings.kv_type or None,
     )
     parts = installed_parts() if parts is None else parts
     hardware = _without_idle(hardware, idle)
     if draft is not None and draft.header is not None:
         beside = make_plan(hardware, facts_of(draft.header, draft.size_bytes), parts, wishes)
         hardware = _without(hardware, beside)
-    return make_plan(hardware, facts_of(model.header, model.size_bytes), parts, wishes)
+    attention = AttentionFigures() if settings.exact else read_attention(cache_folder, model.path)
+    return make_plan(hardware, facts_of(model.header, model.size_bytes), parts, wishes, attention)
 
 
 def shortfall(plan: Plan, hardware: Hardware) -> tuple[int, str]:
@@ -143,6 +148,8 @@ def load_message(
         decode_threads=plan.decode_threads,
         prefill_threads=plan.prefill_threads,
         follow_load=plan.follows_load,
+        kv_type=plan.kv_type,
+        flash_attention=plan.flash_attention,
         speculation=settings.speculation,
         exact=settings.exact,
         gpu=plan.gpu.uuid if plan.gpu else "",

@@ -196,7 +196,8 @@ class Supervisor:
     async def plan(self, model: str) -> dict[str, object]:
         """See Engine."""
         entry, hardware = await self._find(model), await asyncio.to_thread(self._probe)
-        plan = plan_model(entry, hardware, self._settings, idle=self._idle(entry.path))
+        idle, folder = self._idle(entry.path), self._cache_folder
+        plan = plan_model(entry, hardware, self._settings, idle=idle, cache_folder=folder)
         return plan_as_json(plan)
 
     async def starter(self) -> StarterInfo:
@@ -352,7 +353,10 @@ class Supervisor:
             hardware = await asyncio.to_thread(self._probe)
             try:
                 idle = self._idle(entry.path)
-                plan = plan_model(entry, hardware, settings, idle=idle, draft=draft)
+                folder = self._cache_folder
+                plan = plan_model(
+                    entry, hardware, settings, idle=idle, draft=draft, cache_folder=folder
+                )
             except OutOfMemory:
                 if before != self._workers():
                     continue  # one came or went while the machine was looked at

@@ -87,6 +87,8 @@ def _request(load: Load) -> OpenRequest:
         decode_threads=load.decode_threads,
         prefill_threads=load.prefill_threads,
         exact=load.exact,
+        kv_type=load.kv_type,
+        flash_attention=load.flash_attention,
         gpu=load.gpu,
         options=load.options,
     )

@@ -58,7 +58,9 @@ def _draft_model(
 ) -> DraftModelProposer | None:
     """The draft model, or None and a note: it may never cost an answer."""
     name = printable(Path(os.fsdecode(load.draft_path)).stem)
-    smaller = dataclasses.replace(request, path=load.draft_path, exact=False)
+    smaller = dataclasses.replace(
+        request, path=load.draft_path, exact=False, kv_type="f16", flash_attention=None
+    )
     try:
         draft = open_model(load.backend, smaller, _ignore)
     except EngineError as error:

@@ -3,10 +3,13 @@
 Zone: worker process, owner thread. Figures come from a file or are made in spare time; afterwards each step corrects them.
 """
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from engine.backends.base import Backend, SeqId
+from engine.hardware.attention import attention_file
 from engine.hardware.load import LoadMeter, allowed_cpus
 from engine.ipc.messages import Load, Measured
 from engine.scheduler.compute import Compute
@@ -45,6 +48,7 @@ class Tuning:
                 backend,
                 threads=_numbers(max(most)) if self._control else (),
                 file=figures_file(load, backend.caps),
+                attention=_attention_file(load),
                 others=lambda: meter.others(time.monotonic()),
                 done=self._apply,
             )
@@ -62,6 +66,14 @@ class Tuning:
         self.pacing.saw_read(0, figures.chunk, figures.chunk * prompt_row_s)
         self.pacing.saw_decode(figures.rows[1])
         self._send(Measured(writes=1 / figures.rows[1], reads=1 / prompt_row_s))
+
+
+def _attention_file(load: Load) -> Path | None:
+    """None where attention is computed in one way only."""
+    if load.backend != "llama.cpp" or load.exact or not load.cache_folder:
+        return None
+    folder, model = (Path(os.fsdecode(name)) for name in (load.cache_folder, load.path))
+    return attention_file(folder, model)
 
 
 def _numbers(most: int) -> tuple[int, ...]:

@@ -1133,6 +1133,22 @@
         <translation>预测后文</translation>
     </message>
     <message>
+        <source>16 bits</source>
+        <translation>16 位</translation>
+    </message>
+    <message>
+        <source>8 bits</source>
+        <translation>8 位</translation>
+    </message>
+    <message>
+        <source>Memory of the conversation</source>
+        <translation>对话的缓存</translation>
+    </message>
+    <message>
+        <source>llama.cpp: with 8 bits a number, twice the context fits into the same memory. Automatic takes them before it would shorten the context, if they were measured to be fast enough here.</source>
+        <translation>llama.cpp：每个数用 8 位时，同样的内存可容纳两倍的上下文。自动会在需要缩短上下文之前改用 8 位，前提是在本机测得足够快。</translation>
+    </message>
+    <message>
         <source>Same text every time</source>
         <translation>每次文本相同</translation>
     </message>

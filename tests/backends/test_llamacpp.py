@@ -11,16 +11,19 @@ import pytest
 from engine.backends.base import SeqId, Status
 from engine.backends.llamacpp import native
 from engine.backends.llamacpp.backend import LlamaBackend
+from engine.backends.llamacpp.context import ContextSize
 from engine.backends.llamacpp.opener import open_llamacpp
 from engine.errors import SetupError
+from engine.types import KvType
 from tests.backends.conformance import TEXT, BackendConformance, feed
 
 
-def open_backend(path: Path, *, context: int = 256, num_sequences: int = 3) -> LlamaBackend:
+def open_backend(
+    path: Path, *, context: int = 256, num_sequences: int = 3, kv_type: KvType = "f16"
+) -> LlamaBackend:
     backend, _, _ = open_llamacpp(
         str(path).encode(),
-        context=context,
-        num_sequences=num_sequences,
+        ContextSize(context, num_sequences, kv_type=kv_type),
         threads=(1, 1),
         progress=lambda fraction: None,
         poison_outputs=True,

@@ -8,7 +8,7 @@ import pytest
 
 from engine.backends.base import MOST_DRAFTED, SeqId
 from engine.backends.llamacpp.backend import LlamaBackend
-from engine.backends.llamacpp.context import EXACT_ROWS
+from engine.backends.llamacpp.context import EXACT_ROWS, ContextSize
 from engine.backends.llamacpp.opener import EXACT_TYPES, open_llamacpp
 from engine.speculative.controller import FixedLength
 from engine.speculative.draft_model import DraftModelProposer
@@ -24,11 +24,9 @@ PROMPT = list(b"a rose is a rose is a rose, said she, and a rose is")
 def open_exact(path: Path, *, threads: int = 1, context: int = 256) -> LlamaBackend:
     backend, _, _ = open_llamacpp(
         str(path).encode(),
-        context=context,
-        num_sequences=3,
+        ContextSize(context, 3, exact=True),
         threads=(threads, threads),
         progress=lambda fraction: None,
-        exact=True,
     )
     return backend
 

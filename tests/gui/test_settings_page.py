@@ -347,7 +347,10 @@ def test_how_models_are_computed_is_set_and_saved(store, page, paths) -> None:
     ways.setCurrentIndex(ways.findData("off"))
     exact = find(page, QCheckBox, "settings-exact")
     exact.click()
+    caches = find(page, QComboBox, "settings-kv-type")
+    caches.setCurrentIndex(caches.findData("q8_0"))
     saved = load(paths.settings)
+    assert saved["models.kv_type"] == "q8_0"
     assert saved["models.backend"] == "torch-cpu"
     assert saved["models.speculation"] == "off"
     assert saved["models.exact"] is True

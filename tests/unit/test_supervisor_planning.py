@@ -102,6 +102,14 @@ def test_the_worker_is_told_which_gpu_was_planned_with(qwen: LibraryModel) -> No
     assert load_message(qwen, plan_model(qwen, BARE, settings, parts=ALL), settings).gpu == ""
 
 
+def test_the_cache_is_loaded_as_planned(qwen: LibraryModel) -> None:
+    small = ModelSettings(kv_type="q8_0")
+    told = load_message(qwen, plan_model(qwen, BARE, small, parts=ALL), small)
+    assert (told.kv_type, told.flash_attention) == ("q8_0", None)
+    exact = ModelSettings(kv_type="q8_0", exact=True)  # exact was measured with 16 bits
+    assert plan_model(qwen, BARE, exact, parts=ALL).kv_type == "f16"
+
+
 def test_a_draft_model_is_smaller_and_its_memory_stays_free(tmp_path: Path) -> None:
     write_model(tmp_path / "large.gguf", "llama", layers=6)
     write_model(tmp_path / "small.gguf", "llama", layers=1)

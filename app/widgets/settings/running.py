@@ -72,6 +72,20 @@ class RunningSection(Section):
             ChoiceField(store, "models.speculation", ways),
             object_name="settings-speculation",
         )
+        caches = [
+            ("", self.tr("Automatic")),
+            ("f16", self.tr("16 bits")),
+            ("q8_0", self.tr("8 bits")),
+        ]
+        self.add_row(
+            self.tr("Memory of the conversation"),
+            self.tr(
+                "llama.cpp: with 8 bits a number, twice the context fits into the same memory. Automatic takes "
+                "them before it would shorten the context, if they were measured to be fast enough here."
+            ),
+            ChoiceField(store, "models.kv_type", caches),
+            object_name="settings-kv-type",
+        )
         self.add_row(
             self.tr("Same text every time"),
             self.tr(

@@ -6,16 +6,19 @@ at window size, unified KV, threads. Exceeding batch or output sizes aborts the 
 """
 
 import ctypes
+import dataclasses
 import hashlib
 import time
 from typing import Any, Final
 
 import llama_cpp.llama_cpp as lib
 import numpy as np
+import psutil
 
 from engine.backends.base import (
     F32,
     MOST_DRAFTED,
+    TRIAL_DEPTH,
     Batch,
     Capabilities,
     DecodeResult,
@@ -29,7 +32,9 @@ from engine.backends.llamacpp.batch import LlamaBatch
 from engine.backends.llamacpp.context import ContextSize, GrowingContext
 from engine.backends.llamacpp.memory import memory_report
 from engine.backends.llamacpp.native import SUPPORTED_VERSION, NativeLog, QuickCalls
+from engine.backends.llamacpp.trial import LlamaTrial
 from engine.errors import EngineError
+from engine.types import KvType
 
 _NO_SPACE: Final = 1
 _STATUS = {0: Status.OK, _NO_SPACE: Status.NO_SPACE, 2: Status.ABORTED}
@@ -62,6 +67,7 @@ class LlamaBackend:
             OutOfMemory: the KV cache does not fit.
         """
         self._model = model
+        self._size = size
         self._quick = QuickCalls()
         self._abort_flag = (ctypes.c_char * 2)()
         self._poison = poison_outputs
@@ -102,7 +108,8 @@ class LlamaBackend:
     def _fingerprint(self) -> str:
         """Same library, model metadata, sizes and layout. Not yet the tensor data itself."""
         digest = hashlib.sha256(SUPPORTED_VERSION.encode())
-        digest.update(b"f16 f16 unified swa-window")
+        kv_type = self._size.kv_type
+        digest.update(f"{kv_type} {kv_type} unified swa-window".encode())
         digest.update(str(lib.llama_model_size(self._model)).encode())
         buffer = ctypes.create_string_buffer(1 << 16)
         for i in range(lib.llama_model_meta_count(self._model)):
@@ -140,7 +147,7 @@ class LlamaBackend:
         seconds = time.perf_counter() - started
         status = _STATUS.get(code, Status.FAILED)
         if status is Status.ABORTED:
-            self._abort_flag[0] = b"\0"
+            self._clear_abort()
         if status is not Status.OK:
             if self._recurrent and status is not Status.NO_SPACE:
                 # a state that was half computed cannot be taken back, though llama.cpp says so
@@ -174,6 +181,9 @@ class LlamaBackend:
             view = view.copy()
             self._copies.append(view)
         return view
+
+    def _clear_abort(self) -> None:
+        self._abort_flag[0] = b"\0"
 
     def request_abort(self) -> None:
         """See Backend."""
@@ -280,6 +290,22 @@ class LlamaBackend:
     def set_threads(self, decode: int, prefill: int) -> None:
         """See Backend."""
         self._context.set_threads(decode, prefill)
+
+    def attention_trial(self, flash: bool, kv_type: KvType) -> LlamaTrial | None:
+        """See Backend."""
+        report = self.memory_report()
+        wanted = 2 * (report.kv_cache + report.compute)
+        if self._size.exact or self._recurrent or psutil.virtual_memory().available < wanted:
+            return None
+        size = dataclasses.replace(self._size, n_ctx=TRIAL_DEPTH + self._size.n_batch)
+        return LlamaTrial.open(
+            self._model,
+            size,
+            (flash, kv_type),
+            threads=self._context.threads,
+            abort=self._context.abort,
+            stopped=self._clear_abort,
+        )
 
     def memory_report(self) -> MemoryReport:
         """See Backend."""

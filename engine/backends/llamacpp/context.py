@@ -7,6 +7,7 @@ model at 8k, most of which a short chat never uses. Growing is exporting everyth
 
 import ctypes
 import logging
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ import llama_cpp.llama_cpp as lib
 from engine.backends.base import MOST_DRAFTED
 from engine.backends.llamacpp.loading import explain_failure
 from engine.backends.llamacpp.native import NativeLog
+from engine.errors import UnsupportedByBackend
+from engine.types import KvType
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +25,9 @@ FIRST_CELLS: Final = 2048
 """Tokens that a new context holds."""
 EXACT_ROWS: Final = 32
 """Most rows of a step in exact mode: from 64 on, flash attention goes another way through the keys."""
-_FLASH_ATTENTION_AUTO, _FLASH_ATTENTION_ON = -1, 1
+_FLASH_ATTENTION = {None: -1, False: 0, True: 1}
+_NO_SUCH_CACHE = re.compile(r"cache type .* does not divide|requires flash_attn")
+_TYPES = {"f16": lib.GGML_TYPE_F16, "q8_0": lib.GGML_TYPE_Q8_0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,26 @@ class ContextSize:
     exact: bool = False
     """Steps of 2 to 32 rows with flash attention: a row's logits are then the same in every batch. Measured bit for
     bit with Q4_0, Q4_1 and Q8_0 weights; the caller knows the types."""
+    flash_attention: bool | None = None
+    """None: as llama.cpp decides. With a cache of 8 bits there is no other way."""
+    kv_type: KvType = "f16"
+
+    def params(self, cells: int, threads: tuple[int, int], abort: Any) -> Any:
+        """llama.cpp's parameters of a context with so many cells; see `GrowingContext` for the others."""
+        params = lib.llama_context_default_params()
+        params.n_ctx = cells
+        params.n_batch = params.n_ubatch = EXACT_ROWS if self.exact else self.n_batch
+        params.n_seq_max = self.n_seq_max + 1  # one for padding, and for ranges of states
+        params.n_outputs_max = self.n_seq_max + MOST_DRAFTED
+        params.n_threads, params.n_threads_batch = threads
+        needs_flash = self.exact or self.kv_type != "f16"
+        params.flash_attn_type = _FLASH_ATTENTION[needs_flash or self.flash_attention]
+        params.type_k = params.type_v = _TYPES[self.kv_type]
+        params.swa_full = False
+        params.kv_unified = True
+        params.no_perf = True
+        params.abort_callback, params.abort_callback_data = abort
+        return params
 
 
 class GrowingContext:
@@ -60,13 +85,17 @@ class GrowingContext:
         self._model = model
         self._size = size
         self._log = log
-        self._threads = threads
-        self._abort = abort
+        self.threads = threads
+        self.abort = abort
         self.most_cells = size.n_ctx
         self.buffers: list[str] = []
         """What the log said of the present context's memory."""
         self.pointer = self._make(min(size.n_ctx, FIRST_CELLS))
         if not self.pointer:
+            if _NO_SUCH_CACHE.search("\n".join(log.lines)):
+                raise UnsupportedByBackend(
+                    f"This model's KV cache cannot be {size.kv_type}.", hint="Choose f16."
+                )
             raise explain_failure(b"the model", [*log.lines, "out of memory"])
         self.memory = lib.llama_get_memory(self.pointer)
 
@@ -77,7 +106,7 @@ class GrowingContext:
 
     def set_threads(self, decode: int, prefill: int) -> None:
         """For decode and for prefill."""
-        self._threads = (decode, prefill)
+        self.threads = (decode, prefill)
         lib.llama_set_n_threads(self.pointer, decode, prefill)
 
     def grow(self) -> bool:
@@ -112,18 +141,7 @@ class GrowingContext:
             self.pointer = None
 
     def _make(self, n_ctx: int) -> Any:
-        size = self._size
-        params = lib.llama_context_default_params()
-        params.n_ctx = n_ctx
-        params.n_batch = params.n_ubatch = EXACT_ROWS if size.exact else size.n_batch
-        params.n_seq_max = size.n_seq_max + 1  # one for padding, and for ranges of states
-        params.n_outputs_max = size.n_seq_max + MOST_DRAFTED
-        params.n_threads, params.n_threads_batch = self._threads
-        params.flash_attn_type = _FLASH_ATTENTION_ON if size.exact else _FLASH_ATTENTION_AUTO
-        params.swa_full = False
-        params.kv_unified = True
-        params.no_perf = True
-        params.abort_callback, params.abort_callback_data = self._abort
+        params = self._size.params(n_ctx, self.threads, self.abort)
         self._log.clear()
         pointer = lib.llama_init_from_model(self._model, params)
         self.buffers = (

@@ -1,6 +1,7 @@
 """From a file name to a backend and its tokenizer, or to the tokenizer alone. The one entrance of this package."""
 
 import ctypes
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -21,35 +22,32 @@ EXACT_TYPES: Final = frozenset({"Q4_0", "Q4_1", "Q8_0"})
 
 def open_llamacpp(
     path: bytes,
+    size: ContextSize,
     *,
-    context: int,
-    num_sequences: int,
     threads: tuple[int, int],
     progress: Callable[[float], None],
-    exact: bool = False,
     poison_outputs: bool = False,
 ) -> tuple[LlamaBackend, LlamaVocab, str]:
     """Load on the calling thread, which becomes the backend's owner.
 
     Args:
         path: the file.
-        context: cells of the cache.
-        num_sequences: answers computed at the same time.
+        size: of the context; exact where it is asked for and the file's types allow it, and prompts are slower.
         threads: for decode and for prefill.
         progress: told 0 … 1.
-        exact: compute each row the same in every batch, where the file's types allow it; prompts are slower.
         poison_outputs: tests: see `LlamaBackend`.
 
     Raises:
         ModelFormatError: the file cannot be used.
         OutOfMemory: weights or KV cache do not fit.
         SetupError: another llama.cpp than the expected one is installed.
+        UnsupportedByBackend: its KV cache cannot be of that type.
     """
     log = _start_library()
     model = load_model(path, log, progress)
     backend = LlamaBackend(
         model,
-        ContextSize(context, num_sequences, exact=exact and _is_measured(path)),
+        dataclasses.replace(size, exact=size.exact and _is_measured(path)),
         log,
         threads=threads,
         poison_outputs=poison_outputs,

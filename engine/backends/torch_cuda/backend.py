@@ -31,6 +31,7 @@ from engine.backends.torch_cuda.kv_cache import KvCache
 from engine.backends.torch_cuda.outputs import DeviceOutputs
 from engine.backends.torch_cuda.weights import Weights
 from engine.formats.decoder_spec import DecoderSpec
+from engine.types import KvType
 
 logger = logging.getLogger(__name__)
 
@@ -188,6 +189,9 @@ class TorchBackend:
 
     def set_threads(self, decode: int, prefill: int) -> None:
         """See Backend. Fixed at opening: another number could change how products are summed."""
+
+    def attention_trial(self, flash: bool, kv_type: KvType) -> None:
+        """See Backend: there is one way."""
 
     def memory_report(self) -> MemoryReport:
         """See Backend."""

@@ -1,0 +1,132 @@
+"""Ways of computing attention: a cache of 8 bits behaves like any other, and what a way costs can be tried out."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.backends.base import TRIAL_DEPTH, SeqId
+from engine.backends.llamacpp.backend import LlamaBackend
+from engine.errors import UnsupportedByBackend
+from engine.hardware.attention import AttentionFigures, read_attention
+from engine.scheduler.measuring import Measuring
+from engine.types import KvType
+from tests.backends.conformance import TEXT, BackendConformance, feed
+from tests.backends.test_llamacpp import open_backend
+from tests.helpers.memory_models import write_recurrent
+from tests.helpers.synthetic_model import write_model
+
+
+def write(folder: Path) -> Path:
+    return write_model(folder / "wide.gguf", "llama", head_dim=32)
+
+
+class TestSmallCache(BackendConformance):
+    tolerance = 0.05  # numbers of 8 bits; a wrong position differs by more
+
+    @pytest.fixture
+    def backend(self, tmp_path: Path) -> Iterator[LlamaBackend]:
+        backend = open_backend(write(tmp_path), kv_type="q8_0")
+        yield backend
+        backend.close()
+
+    def test_it_takes_half_the_memory(self, backend: LlamaBackend, tmp_path: Path) -> None:
+        usual = open_backend(write(tmp_path))
+        share = backend.memory_report().kv_cache / usual.memory_report().kv_cache
+        assert share == pytest.approx(34 / 64, rel=0.02)
+        assert backend.caps.state_fingerprint != usual.caps.state_fingerprint
+        logits = feed(usual, SeqId(0), TEXT)
+        away = np.std(logits - feed(backend, SeqId(0), TEXT)) / np.std(logits)
+        assert 0 < away < 0.03  # a lost token: 0.4
+        usual.close()
+
+
+def test_a_model_whose_heads_do_not_divide_is_refused_with_the_reason(tiny_llama: Path) -> None:
+    with pytest.raises(UnsupportedByBackend, match="cannot be q8_0") as caught:
+        open_backend(tiny_llama, kv_type="q8_0")
+    assert "f16" in caught.value.hint
+
+
+@pytest.mark.parametrize("way", [(True, "f16"), (False, "f16"), (True, "q8_0")])
+def test_a_trial_leaves_the_model_as_it_was(tmp_path: Path, way: tuple[bool, KvType]) -> None:
+    backend = open_backend(write(tmp_path))
+    before = feed(backend, SeqId(0), TEXT)
+    trial = backend.attention_trial(*way)
+    assert trial is not None
+    assert trial.fill(128, TRIAL_DEPTH)
+    assert trial.step(128) is not None  # there is room for a chunk behind it
+    assert trial.step(1) is not None
+    backend.request_abort()
+    assert trial.step(128) is None
+    assert trial.step(1) is not None  # and the request to stop is used up
+    trial.close()
+    assert backend.seq_truncate(SeqId(0), len(TEXT) - 1) == len(TEXT) - 1
+    again = feed(backend, SeqId(0), TEXT[-1:])
+    assert np.max(np.abs(again - before)) < 2e-3
+    backend.close()
+
+
+def test_where_there_is_no_choice_there_is_no_trial(tmp_path: Path, tiny_llama: Path) -> None:
+    recurrent, narrow = open_backend(write_recurrent(tmp_path / "r.gguf")), open_backend(tiny_llama)
+    assert recurrent.attention_trial(True, "f16") is None
+    assert narrow.attention_trial(True, "q8_0") is None
+    recurrent.close()
+    narrow.close()
+
+
+def test_spare_time_measures_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps one at a time, a file at the end, and nothing to do for the next worker."""
+    model, cache = write(tmp_path), tmp_path / "cache"
+    from engine.hardware.attention import attention_file
+
+    file = attention_file(cache, model)
+    assert file is not None
+    backend = open_backend(model, context=512)
+
+    def measuring() -> Measuring:
+        return Measuring(
+            backend,
+            threads=(1,),
+            file=tmp_path / "steps.json",
+            attention=file,
+            others=lambda: 0.0,
+            done=lambda figures: None,
+        )
+
+    first = measuring()
+    steps = 0
+    while first.step(SeqId(2)):
+        steps += 1
+        assert steps < 200
+    found = read_attention(cache, model)
+    assert found.flash_share is not None
+    assert found.small_cache_share is not None
+    second = measuring()
+    assert second.figures == first.figures
+    assert [second.step(SeqId(2)), second.step(SeqId(2))] == [True, False]
+    file.write_bytes(b'[{"flash": true, "kv_type": "f16", "write_s": 0, "read_s": 1}]')
+    assert read_attention(cache, model).flash_share is None
+    model.write_bytes(model.read_bytes() + b"\0")  # another file
+    assert read_attention(cache, model).flash_share is None
+    backend.close()
+
+
+def test_figures_say_what_to_do() -> None:
+    from engine.hardware.attention import AttentionCost
+
+    def figures(off: float, small: float) -> AttentionFigures:
+        return AttentionFigures(
+            [
+                AttentionCost(True, "f16", 0.02, 0.002),
+                AttentionCost(False, "f16", off * 0.02, off * 0.002),
+                AttentionCost(True, "q8_0", small * 0.02, small * 0.002),
+            ]
+        )
+
+    assert figures(0.9, 1.1).flash is False
+    assert figures(0.97, 1.1).flash is None  # noise
+    assert figures(1.5, 1.1).small_cache_is_bearable
+    assert not figures(1.5, 1.3).small_cache_is_bearable
+    assert AttentionFigures().flash is None
+    assert not AttentionFigures().small_cache_is_bearable
