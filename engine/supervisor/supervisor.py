@@ -1,7 +1,7 @@
 """All models of this service: finds them, plans them, makes room for them, hands answers to them.
 
 Zone: service process, event loop; implements `engine.supervisor.answer.Engine`.
-`ModelHost` has the life of each worker, `choose_victims` who leaves; here they meet.
+`ModelHost` has the life of each worker, `Room` the memory they share; here they meet.
 The library is looked at and changed beside the event loop, by one call at a time (`_library_turn`).
 """
 
@@ -24,20 +24,17 @@ from engine.errors import (
     EngineError,
     InvalidRequest,
     ModelNotFound,
-    OutOfMemory,
     ServiceUnavailable,
 )
 from engine.formats.filenames import printable
 from engine.formats.kv_file import KEPT, forget_files, measure
 from engine.hardware.parts import installed_parts
-from engine.hardware.plan import Plan
 from engine.hardware.probe import Hardware
 from engine.hardware.report import as_json, plan_as_json
 from engine.hub.library import Library, LibraryModel
 from engine.hub.removal import Removal
 from engine.ipc.messages import Load
 from engine.supervisor.answer import Answer, AnswerRequest, Changes, ModelStatus, describe
-from engine.supervisor.eviction import Resident, choose_victims
 from engine.supervisor.host import Launch
 from engine.supervisor.library_host import LibraryHost
 from engine.supervisor.planning import (
@@ -45,9 +42,9 @@ from engine.supervisor.planning import (
     load_message,
     plan_model,
     settings_after_death,
-    shortfall,
 )
 from engine.supervisor.process import Worker, WorkerProcess
+from engine.supervisor.room import PATIENCE_S, Room
 from engine.supervisor.running import RunningAnswer
 from engine.supervisor.starter import StarterFetch
 
@@ -67,6 +64,7 @@ class Supervisor:
         cache_folder: Path | None = None,
         start: Callable[[str], Awaitable[Worker]] = WorkerProcess.start,
         load_overrides: Mapping[str, Any] | None = None,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         """Nothing is started yet.
 
@@ -78,6 +76,7 @@ class Supervisor:
             cache_folder: where workers keep conversations and measurements; None: nowhere.
             start: starts a worker process.
             load_overrides: fields of `Load` that tests set, such as the fake backend.
+            patience_s: how long a load waits for a model that always has work.
         """
         self._library = library
         self._settings = settings
@@ -88,9 +87,8 @@ class Supervisor:
         self._start = start
         self._load_overrides = dict(load_overrides or {})
         self._hosts: dict[str, LibraryHost] = {}
-        self._load_turn = asyncio.Lock()
+        self._room = Room(probe, self._hosts_now, cache_folder, patience_s=patience_s)
         self._library_turn = asyncio.Lock()
-        self._became_idle = asyncio.Condition(self._load_turn)
         self._closing = False
         self._changes = Changes()
         self._starter = StarterFetch(library.folder, self._changes.note)
@@ -196,7 +194,7 @@ class Supervisor:
     async def plan(self, model: str) -> dict[str, object]:
         """See Engine."""
         entry, hardware = await self._find(model), await asyncio.to_thread(self._probe)
-        idle, folder = self._idle(entry.path), self._cache_folder
+        idle, folder = self._room.idle(entry.path), self._cache_folder
         plan = plan_model(entry, hardware, self._settings, idle=idle, cache_folder=folder)
         return plan_as_json(plan)
 
@@ -270,6 +268,9 @@ class Supervisor:
             param="model",
         )
 
+    def _hosts_now(self) -> list[LibraryHost]:
+        return list(self._hosts.values())
+
     def _host_of(self, entry: LibraryModel) -> LibraryHost | None:
         host = self._hosts.get(entry.id)
         return host if host and host.path == entry.path else None
@@ -280,10 +281,10 @@ class Supervisor:
         launch = Launch(
             prepare=lambda: self._prepare(new),
             start=self._start,
-            load_turn=self._load_turn,
+            load_turn=self._room.turn,
             idle_timeout_s=self._settings.idle_timeout_s,
         )
-        new = LibraryHost(entry, launch, self._on_idle, self._changes)
+        new = LibraryHost(entry, launch, self._room.tell_changed, self._changes)
         self._put(new)
         return new
 
@@ -338,57 +339,8 @@ class Supervisor:
         entry = await self._find(host.model)
         settings = settings_after_death(self._settings, host.plan, died=host.has_died)
         draft = await asyncio.to_thread(draft_of, self._library, entry, settings)
-        plan = host.plan = await self._make_room(entry, settings, draft)
+        plan = host.plan = await self._room.make(entry, settings, draft)
         for reason in plan.reasons:
             logger.info("plan, model=%s: %s", entry.id, reason)
         load = load_message(entry, plan, settings, draft=draft, cache_folder=self._cache_folder)
         return msgspec.structs.replace(load, **self._load_overrides)
-
-    async def _make_room(
-        self, entry: LibraryModel, settings: ModelSettings, draft: LibraryModel | None
-    ) -> Plan:
-        """Plan with the memory that idle models would free; unload as many of them as that takes."""
-        while True:
-            before = self._workers()
-            hardware = await asyncio.to_thread(self._probe)
-            try:
-                idle = self._idle(entry.path)
-                folder = self._cache_folder
-                plan = plan_model(
-                    entry, hardware, settings, idle=idle, draft=draft, cache_folder=folder
-                )
-            except OutOfMemory:
-                if before != self._workers():
-                    continue  # one came or went while the machine was looked at
-                others = [h for h in self._hosts.values() if h.path != entry.path]
-                if not any(h.busy and h.pid for h in others):  # without a worker it holds nothing
-                    raise
-                # Lets go of the load turn: where a busy model's worker dies, the next one needs it.
-                await self._became_idle.wait()
-                continue
-            missing, gpu = shortfall(plan, hardware)
-            for victim in choose_victims(missing, self._idle(entry.path), gpu) or []:
-                host = self._hosts.get(victim)
-                if host is None or host.busy:
-                    break  # an answer came for it meanwhile: plan anew
-                logger.info("unloading to make room, model=%s for=%s", victim, entry.id)
-                await host.stop()
-            else:
-                return plan
-
-    def _workers(self) -> set[int | None]:
-        return {host.pid for host in self._hosts.values()}
-
-    def _on_idle(self) -> None:
-        aio.spawn(self._tell_idle(), name="news of free memory")
-
-    async def _tell_idle(self) -> None:
-        async with self._became_idle:
-            self._became_idle.notify_all()
-
-    def _idle(self, other_than: Path) -> list[Resident]:
-        return [
-            host.resident
-            for host in self._hosts.values()
-            if host.state == "ready" and not host.busy and host.path != other_than
-        ]

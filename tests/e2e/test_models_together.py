@@ -76,6 +76,37 @@ def test_a_model_with_work_is_waited_for_and_not_evicted(tmp_path: Path) -> None
             assert quick.result(60)[0] == "b"
 
 
+def test_a_model_that_always_has_work_lets_another_in(tmp_path: Path) -> None:
+    """Overlapping requests keep the first model busy for ever; each of them is answered, and so is the second's."""
+    box: list[FakeService] = []
+    over = threading.Event()
+    with fake_service(
+        tmp_path,
+        models=("a", "b"),
+        probe=lambda: room_for_one(box),
+        patience_s=0.3,
+        seconds_per_step=0.02,
+    ) as service:
+        box.append(service)
+
+        def keep_busy() -> list[str]:
+            texts = []
+            while not over.is_set() and len(texts) < 100:
+                texts.append(ask(service, "a", num_tokens=15)[1])
+            return texts
+
+        with ThreadPoolExecutor(3) as pool:
+            busy = [pool.submit(keep_busy) for _ in range(2)]
+            service.worker_pid("a")
+            try:
+                quick = pool.submit(ask, service, "b")
+                assert len(quick.result(20)[1]) == 5
+            finally:
+                over.set()
+            answered = [text for task in busy for text in task.result(30)]
+        assert all(len(text) == 15 for text in answered)
+
+
 def test_a_busy_model_whose_worker_dies_ends_its_answer_although_another_waits_for_its_memory(
     tmp_path: Path,
 ) -> None:

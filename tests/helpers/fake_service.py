@@ -16,6 +16,7 @@ from engine.hardware.probe import probe as real_probe
 from engine.hub.library import Library
 from engine.server.application import create_app
 from engine.server.run import running
+from engine.supervisor.room import PATIENCE_S
 from engine.supervisor.supervisor import Supervisor
 from tests.helpers.tiny_llama import write_tiny_llama
 
@@ -52,6 +53,7 @@ def fake_service(
     num_sequences: int = 8,
     idle_timeout_s: float = 600,
     probe: Callable[[], Hardware] = real_probe,
+    patience_s: float = PATIENCE_S,
     **options: Any,
 ) -> Iterator[FakeService]:
     """Run it; `options` are those of `FakeOptions`."""
@@ -60,7 +62,9 @@ def fake_service(
     settings = ModelSettings(idle_timeout_s=idle_timeout_s, num_sequences=num_sequences)
     overrides = {"backend": "fake", "context": context, "options": options}
     with LoopThread() as loop:
-        supervisor = Supervisor(Library(folder), settings, probe, load_overrides=overrides)
+        supervisor = Supervisor(
+            Library(folder), settings, probe, load_overrides=overrides, patience_s=patience_s
+        )
         server = running(create_app(supervisor), "127.0.0.1", 0, grace_seconds=0)
         url = loop.run(server.__aenter__())
         try:
