@@ -1,6 +1,7 @@
 """Composition root of the desktop: the only place where history, service, bridge, stores and widgets meet."""
 
 import sys
+from contextlib import suppress
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
@@ -34,6 +35,8 @@ from engine.paths import Paths
 
 _GEOMETRY = "window"
 _LAST_CONVERSATION = "conversation"
+_UNDO_S = 300.0
+"""What was deleted so long ago leaves the file when the window closes; nobody can undo it any more."""
 _CLOSE_MS = 3000
 """So long a service may take to say whom it answers, when the user closes the window."""
 
@@ -104,9 +107,14 @@ class Desktop(QObject):
         """Show the window first, then start what it talks to."""
         self.window.show()
         self.chat.composer.editor.setFocus()
-        QTimer.singleShot(0, self.service.start)
+        QTimer.singleShot(0, self._start_service)
         if self.history.notice:
             self.window.say(self.history.notice)
+
+    @Slot()
+    def _start_service(self) -> None:
+        if not self._closed:  # the window may be closed in its first instant
+            self.service.start()
 
     def close(self) -> None:
         """End in order: answers are saved, the service leaves, the thread ends."""
@@ -118,6 +126,8 @@ class Desktop(QObject):
         self.chat_store.close()
         self.bridge.close()
         self.service.stop()
+        with suppress(EngineError):  # a full disk: next time
+            self.history.purge_deleted(_UNDO_S)
         self.history.close()
 
     @Slot(str, str)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QMessageBox
 
 from app.application import Desktop, open_desktop
+from app.history import History
 from engine.paths import Paths
 from tests.helpers.tiny_llama import write_tiny_llama
 
@@ -77,6 +79,26 @@ def test_what_is_kept_of_a_deleted_chat_goes_now_or_when_the_service_is_back(
     with qtbot.waitSignal(desktop.service.ready, timeout=30000):
         desktop.service.restart()
     qtbot.waitUntil(lambda: not files(), timeout=10000)
+
+
+def test_a_deleted_chat_leaves_the_file_when_the_window_closes(tmp_path: Path, qtbot) -> None:
+    """Not one whose undo is still in reach."""
+    path = tmp_path / "history.sqlite3"
+    for secret, ago in (("an old secret", 3600), ("a fresh secret", 0)):
+        history = History(path, clock=lambda ago=ago: time.time() - ago)
+        conversation = history.create(model="tiny").id
+        history.add_user(conversation, secret, None)
+        history.delete(conversation)
+        history.close()
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    desktop = Desktop(app, Paths.find(tmp_path))
+    desktop.start()
+    desktop.window.close_now()
+    desktop.close()
+    held = b"".join(file.read_bytes() for file in tmp_path.glob("history.sqlite3*"))
+    assert b"an old secret" not in held
+    assert b"a fresh secret" in held
 
 
 def test_what_is_typed_is_read_along(desktop: Desktop, qtbot) -> None:
