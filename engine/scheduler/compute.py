@@ -4,8 +4,8 @@ import time
 from typing import Final
 
 from engine.backends.base import Backend, Batch, DecodeResult, Status
-from engine.scheduler.measuring import CHUNK, Figures
-from engine.scheduler.threads import Kind, ThreadControl
+from engine.scheduler.measuring import Figures
+from engine.scheduler.threads import Kind, Shape, ThreadControl
 from engine.scheduler.watchdog import Watchdog
 
 _STRETCH: Final = 1024
@@ -23,9 +23,23 @@ class Compute:
 
     def seed(self, figures: Figures) -> None:
         """Begin with what was measured on this machine before."""
-        if self._threads is not None:
-            shapes = _shape("decode", 0, 1)[0], _shape("prefill", 0, CHUNK)[0]
-            self._threads.seed(figures.decode, figures.prefill, shapes)
+        threads = self._threads
+        if threads is None:
+            return
+        best = figures.best_threads
+        measured: tuple[tuple[Kind, dict[int, float], int, int], ...] = (
+            ("decode", figures.decode, 1, best[0]),
+            ("prefill", figures.prefill, figures.chunk, best[1]),
+        )
+        for kind, by_threads, rows, fastest in measured:
+            # a prompt of a few rows costs what as many rows of a draft do; they were measured with the threads that decode best
+            costs: dict[tuple[int, Shape], float] = {}
+            for n, seconds in figures.rows.items():
+                shape, share = _shape(kind, 0, n)
+                costs[best[0], shape] = seconds / share
+            shape, _ = _shape(kind, 0, rows)
+            costs |= {(number, shape): cost for number, cost in by_threads.items()}
+            threads.seed(kind, costs, fastest)
 
     def decode(self, batch: Batch, kind: Kind) -> DecodeResult:
         """See Backend.decode. A step that was given up is ABORTED, and comes again with fewer threads."""
@@ -44,7 +58,7 @@ class Compute:
         return result
 
 
-def _shape(kind: Kind, depth: int, rows: int) -> tuple[int, int]:
+def _shape(kind: Kind, depth: int, rows: int) -> tuple[Shape, int]:
     """What takes the same time, and the rows to divide it by: chunks of prompts vary in size and are long."""
     share, size = (1, rows) if kind == "decode" else (rows, rows.bit_length())
-    return depth // _STRETCH << 16 | size, share
+    return Shape(depth // _STRETCH, size), share

@@ -7,7 +7,7 @@ than they did; one more on trial, for a few steps, where there seems to be room;
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from engine.hardware.load import LoadMeter
 
@@ -28,6 +28,15 @@ _LEAST_LIMIT_S: Final = 0.05
 _WEIGHT: Final = 0.25
 
 
+class Shape(NamedTuple):
+    """Steps of one kind and shape take the same time a row."""
+
+    depth: int
+    """Of the last row, in stretches."""
+    rows: int
+    """How many there are, as a class of sizes that grows with them."""
+
+
 class _Lane:
     """One kind of step. Costs are seconds for steps of one shape, by number of threads."""
 
@@ -41,7 +50,7 @@ class _Lane:
         self._free = most
         self._steps = _TRIAL_STEPS[kind]
         self._tries_fewer = kind == "decode"
-        self._costs: dict[tuple[int, int], float] = {}
+        self._costs: dict[tuple[int, Shape], float] = {}
         self._trial: list[float] = []
         self._trial_steps = 0
         self._next_trial_s = _FIRST_TRIAL_S
@@ -54,24 +63,29 @@ class _Lane:
         """For the next step."""
         return max(1, min(self._tried or self._best, self._cap or self._best + 1, self._free))
 
-    def seed(self, costs: Mapping[int, float], shape: int) -> None:
+    def seed(self, costs: Mapping[tuple[int, Shape], float], best: int) -> None:
         """Use the best number of threads that was measured."""
-        self._costs |= {(threads, shape): cost for threads, cost in costs.items()}
-        usable = {threads: cost for threads, cost in costs.items() if 1 <= threads <= self.most}
-        if usable:
-            self._best = min(usable, key=usable.__getitem__)
+        self._costs |= costs
+        if 1 <= best <= self.most:
+            self._best = best
 
-    def expected(self, shape: int) -> float | None:
-        """Seconds (a row) as measured before, with as many threads or as it follows from another number."""
+    def expected(self, shape: Shape) -> float | None:
+        """Seconds (a row) as measured before, with as many threads or as it follows from another number.
+
+        Of a shape that was never seen: as of the largest smaller step, whose rows cost more, and generously deeper.
+        """
         known = self._costs.get((self.threads, shape))
         if known is not None:
             return known
-        others = [
-            cost * max(1.0, threads / self.threads)
+        alike = [s for _, s in self._costs if s.depth <= shape.depth and s.rows <= shape.rows]
+        if not alike:
+            return None
+        nearest = max(alike)
+        return min(
+            cost * max(1.0, threads / self.threads) * (1 + shape.depth - nearest.depth)
             for (threads, other), cost in self._costs.items()
-            if other == shape
-        ]
-        return min(others, default=None)
+            if other == nearest
+        )
 
     def limit(self, free: int) -> None:
         """Use no more threads than there are free cores; try another number when it is time."""
@@ -91,7 +105,7 @@ class _Lane:
             self._trial, self._trial_steps = [], 0
         self._computed_s = 0.0
 
-    def saw(self, shape: int, cost: float, seconds: float) -> None:
+    def saw(self, shape: Shape, cost: float, seconds: float) -> None:
         """A step was computed with `threads`: what it cost, and how long it took."""
         self._computed_s += seconds
         if self._tried == self.threads:
@@ -109,7 +123,7 @@ class _Lane:
         new = cost if usual is None else usual + _WEIGHT * (cost - usual)
         self._costs[threads, shape] = new
 
-    def _saw_trial(self, shape: int, cost: float, tried: int) -> None:
+    def _saw_trial(self, shape: Shape, cost: float, tried: int) -> None:
         before = self._costs.get((self._best, shape))
         self._trial_steps += 1
         if before is not None and (self._trial_steps > 1 or self._steps == 1):
@@ -176,28 +190,22 @@ class ThreadControl:
     def _lane(self, kind: Kind) -> _Lane:
         return self._decode if kind == "decode" else self._prefill
 
-    def seed(
-        self,
-        decode: Mapping[int, float],
-        prefill: Mapping[int, float],
-        shapes: tuple[int, int],
-    ) -> None:
+    def seed(self, kind: Kind, costs: Mapping[tuple[int, Shape], float], best: int) -> None:
         """Begin with what was measured before.
 
         Args:
-            decode: threads → seconds of a step of one row.
-            prefill: threads → seconds of a prompt's row.
-            shapes: of both kinds of step.
+            kind: of step.
+            costs: (threads, shape) → seconds of a row, or of a step that decodes.
+            best: threads.
         """
-        self._decode.seed(decode, shapes[0])
-        self._prefill.seed(prefill, shapes[1])
+        self._lane(kind).seed(costs, best)
 
-    def before(self, kind: Kind, shape: int, now: float, *, rows: int) -> float | None:
+    def before(self, kind: Kind, shape: Shape, now: float, *, rows: int) -> float | None:
         """Set the threads for a step.
 
         Args:
             kind: of step.
-            shape: steps of the same kind and shape take the same time a row.
+            shape: of the step.
             now: `time.monotonic()`.
             rows: that the step's time is divided by.
 
@@ -215,7 +223,7 @@ class ThreadControl:
             return None
         return max(_LEAST_LIMIT_S, _COLLAPSED * expected * rows)
 
-    def after(self, kind: Kind, shape: int, seconds: float, *, rows: int) -> None:
+    def after(self, kind: Kind, shape: Shape, seconds: float, *, rows: int) -> None:
         """The step took so long."""
         self._lane(kind).saw(shape, seconds / rows, seconds)
 

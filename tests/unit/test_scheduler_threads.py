@@ -2,8 +2,14 @@
 
 import pytest
 
+from engine.backends.base import Status
+from engine.backends.fake import FakeBackend, FakeOptions
 from engine.hardware.load import LoadMeter, Reading, read_counters
-from engine.scheduler.threads import ThreadControl
+from engine.scheduler.compute import Compute
+from engine.scheduler.measuring import Figures
+from engine.scheduler.threads import Shape, ThreadControl
+
+_ONE = Shape(0, 1)
 
 
 class Machine:
@@ -36,7 +42,7 @@ class Machine:
 
     def step(self) -> float:
         """One decode; returns its seconds, given up steps included."""
-        limit = self.control.before("decode", 1, self.now, rows=1)
+        limit = self.control.before("decode", _ONE, self.now, rows=1)
         threads = self.control.threads[0]
         seconds = self.seconds(threads)
         given_up = limit is not None and seconds > limit
@@ -47,7 +53,7 @@ class Machine:
         if given_up:
             self.control.gave_up("decode")
         else:
-            self.control.after("decode", 1, seconds, rows=1)
+            self.control.after("decode", _ONE, seconds, rows=1)
         return took
 
     def run(self, seconds: float) -> float:
@@ -122,3 +128,27 @@ def test_the_counters_of_this_machine() -> None:
     assert second.at > first.at
     assert second.own > first.own
     assert second.busy >= first.busy
+
+
+def test_short_prompts_are_guarded_by_what_few_rows_cost() -> None:
+    """Measured were steps of one and of 16 rows and a chunk of 256; a prompt of 20 rows beside a busy core hung unguarded."""
+    backend = FakeBackend(512, 2, FakeOptions(seconds_per_step=5.0))
+    control = ThreadControl(
+        lambda *_: None, most=(2, 2), cores=2, meter=LoadMeter(lambda: Reading(0.0, 0.0, 0.0))
+    )
+    compute = Compute(backend, control)
+    compute.seed(
+        Figures(
+            rows={1: 0.005, 16: 0.02},
+            decode={1: 0.008, 2: 0.005},
+            prefill={1: 0.002, 2: 0.001},
+            chunk=256,
+        )
+    )
+    batch = backend.new_batch(20)
+    batch.token[:20], batch.pos[:20], batch.seq[:20], batch.out[:20] = 1, range(20), 0, 0
+    batch.n = 20
+    assert compute.decode(batch, "prefill").status is Status.ABORTED  # after 6 x 25 ms
+    assert control.threads == (2, 1)
+    backend.options = FakeOptions()
+    assert compute.decode(batch, "prefill").status is Status.OK
