@@ -51,7 +51,7 @@ class Service(ServiceProcess):
             deadline = time.monotonic() + _MEASURES_S
             while time.monotonic() < deadline:
                 (model,) = client.get(f"{self.base_url}/api/models").json()["models"]
-                if any(reason.startswith("measured here") for reason in model["reasons"]):
+                if any(reason.startswith("attention measured") for reason in model["reasons"]):
                     return
                 time.sleep(0.1)
 

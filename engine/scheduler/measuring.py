@@ -72,6 +72,7 @@ class Measuring:
         attention: Path | None,
         others: Callable[[], float],
         done: Callable[[Figures], None],
+        attention_done: Callable[[], None],
     ) -> None:
         """Look whether they are there.
 
@@ -82,6 +83,7 @@ class Measuring:
             attention: where those of `engine.hardware.attention` are kept, which serve the next load; None: nowhere.
             others: cores that other programs use; on a busy machine figures serve this worker only.
             done: is told new figures.
+            attention_done: is told that the other file is there.
         """
         self._backend = backend
         self._threads = threads
@@ -89,6 +91,7 @@ class Measuring:
         self._others = others
         self._attention = attention
         self._done = done
+        self._attention_done = attention_done
         self.figures = _read(file)
         self._work: Iterator[None] | None = self._measure_all()
         self._seq = SeqId(0)
@@ -132,6 +135,7 @@ class Measuring:
                 costs.append(AttentionCost(flash, kv_type, write_s, read_s))
         if self._others() <= _QUIET:
             _write(file, costs)
+            self._attention_done()
 
     def _measure_steps(self) -> Iterator[None]:
         decode: dict[int, float] = {}

@@ -69,8 +69,18 @@ class LibraryHost(ModelHost):
         """What was measured of it here, as half sentences beside the plan's reasons."""
         if self.measured is None:
             return []
-        reads, writes = self.measured.reads, self.measured.writes
-        return [f"measured here: reads {reads:,.0f} and writes {writes:,.0f} tokens a second"]
+        found = self.measured
+        said = [
+            f"measured here: reads {found.reads:,.0f} and writes {found.writes:,.0f} tokens a second"
+        ]
+        times = {
+            "without flash attention": found.flash_share,
+            "with an 8-bit KV cache": found.small_cache_share,
+        }
+        shares = [f"{share:.2f} times the time {way}" for way, share in times.items() if share]
+        if shares:
+            said.append(f"attention measured here: {', '.join(shares)}")
+        return said
 
     @property
     def resident(self) -> Resident:

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from engine.backends.base import Backend, SeqId
-from engine.hardware.attention import attention_file
+from engine.hardware.attention import AttentionFigures, attention_file, read_attention
 from engine.hardware.load import LoadMeter, allowed_cpus
 from engine.ipc.messages import Load, Measured
 from engine.scheduler.compute import Compute
@@ -34,6 +36,8 @@ class Tuning:
         self.costs = RowCosts()
         self.pacing = Pacing(backend.caps.n_batch_max)
         self._send = send
+        self._told: Measured | None = None
+        self._attention = _attention(load)
         meter = LoadMeter()
         most = (load.decode_threads, load.prefill_threads)
         self._control = None
@@ -48,7 +52,8 @@ class Tuning:
                 backend,
                 threads=_numbers(max(most)) if self._control else (),
                 file=figures_file(load, backend.caps),
-                attention=_attention_file(load),
+                attention=attention_file(*self._attention) if self._attention else None,
+                attention_done=self._tell,
                 others=lambda: meter.others(time.monotonic()),
                 done=self._apply,
             )
@@ -65,15 +70,28 @@ class Tuning:
         prompt_row_s = min(figures.prefill.values())
         self.pacing.saw_read(0, figures.chunk, figures.chunk * prompt_row_s)
         self.pacing.saw_decode(figures.rows[1])
-        self._send(Measured(writes=1 / figures.rows[1], reads=1 / prompt_row_s))
+        self._told = Measured(writes=1 / figures.rows[1], reads=1 / prompt_row_s)
+        self._tell()
+
+    def _tell(self) -> None:
+        """What is known now."""
+        if self._told is None:
+            return
+        found = read_attention(*self._attention) if self._attention else AttentionFigures()
+        self._send(
+            msgspec.structs.replace(
+                self._told,
+                flash_share=found.flash_share,
+                small_cache_share=found.small_cache_share,
+            )
+        )
 
 
-def _attention_file(load: Load) -> Path | None:
-    """None where attention is computed in one way only."""
+def _attention(load: Load) -> tuple[Path, Path] | None:
+    """Cache folder and model; None where attention is computed in one way only, or nothing is kept."""
     if load.backend != "llama.cpp" or load.exact or not load.cache_folder:
         return None
-    folder, model = (Path(os.fsdecode(name)) for name in (load.cache_folder, load.path))
-    return attention_file(folder, model)
+    return Path(os.fsdecode(load.cache_folder)), Path(os.fsdecode(load.path))
 
 
 def _numbers(most: int) -> tuple[int, ...]:

@@ -92,8 +92,10 @@ def test_spare_time_measures_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
             attention=file,
             others=lambda: 0.0,
             done=lambda figures: None,
+            attention_done=lambda: told.append("attention"),
         )
 
+    told: list[str] = []
     first = measuring()
     steps = 0
     while first.step(SeqId(2)):
@@ -102,6 +104,7 @@ def test_spare_time_measures_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     found = read_attention(cache, model)
     assert found.flash_share is not None
     assert found.small_cache_share is not None
+    assert told == ["attention"]
     second = measuring()
     assert second.figures == first.figures
     assert [second.step(SeqId(2)), second.step(SeqId(2))] == [True, False]
