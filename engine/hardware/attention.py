@@ -17,8 +17,9 @@ import xxhash
 from engine.hardware.cpu import read_cpu
 from engine.types import KvType
 
-_WORTH_IT: Final = 0.95
-"""Another way than llama.cpp's own is taken when it needs at most this share of the time."""
+_WORTH_IT: Final = 0.8
+"""Another way than llama.cpp's own is taken when it needs at most this share of the time: what is kept of conversations was
+laid out for the old way, and is read anew."""
 _BEARABLE: Final = 1.25
 """A smaller cache may cost this much before the context is cut instead."""
 

@@ -19,11 +19,16 @@ from tests.backends.conformance import TEXT, BackendConformance, feed
 
 
 def open_backend(
-    path: Path, *, context: int = 256, num_sequences: int = 3, kv_type: KvType = "f16"
+    path: Path,
+    *,
+    context: int = 256,
+    num_sequences: int = 3,
+    kv_type: KvType = "f16",
+    flash: bool | None = None,
 ) -> LlamaBackend:
     backend, _, _ = open_llamacpp(
         str(path).encode(),
-        ContextSize(context, num_sequences, kv_type=kv_type),
+        ContextSize(context, num_sequences, kv_type=kv_type, flash_attention=flash),
         threads=(1, 1),
         progress=lambda fraction: None,
         poison_outputs=True,

@@ -64,8 +64,8 @@ def test_a_chosen_type_wins() -> None:
 
 
 def test_flash_attention_goes_where_it_loses() -> None:
-    made = plan(figures(off=0.8), on=LAPTOP)
+    made = plan(figures(off=0.7), on=LAPTOP)
     assert made.flash_attention is False
-    assert "without flash attention: 0.80 times its time here" in reasons(made)
-    assert plan(figures(off=0.98), on=LAPTOP).flash_attention is None
-    assert plan(figures(off=0.8)).flash_attention is None  # a cache of 8 bits needs it
+    assert "without flash attention: 0.70 times its time here" in reasons(made)
+    assert plan(figures(off=0.9), on=LAPTOP).flash_attention is None
+    assert plan(figures(off=0.7)).flash_attention is None  # a cache of 8 bits needs it

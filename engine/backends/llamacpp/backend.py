@@ -109,7 +109,9 @@ class LlamaBackend:
         """Same library, model metadata, sizes and layout. Not yet the tensor data itself."""
         digest = hashlib.sha256(SUPPORTED_VERSION.encode())
         kv_type = self._size.kv_type
-        digest.update(f"{kv_type} {kv_type} unified swa-window".encode())
+        # without flash attention the values lie the other way round
+        layout = "v-rows" if self._size.flash_attention is False else ""
+        digest.update(f"{kv_type} {kv_type} unified swa-window {layout}".encode())
         digest.update(str(lib.llama_model_size(self._model)).encode())
         buffer = ctypes.create_string_buffer(1 << 16)
         for i in range(lib.llama_model_meta_count(self._model)):
