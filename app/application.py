@@ -3,6 +3,7 @@
 import sys
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
@@ -14,10 +15,13 @@ from app.single_instance import SingleInstance
 from app.stores.attachments import AttachmentsStore
 from app.stores.chat import ChatStore
 from app.stores.diagnostics import DiagnosticsStore
+from app.stores.downloads import DownloadsStore
 from app.stores.forgetting import Forgetting
 from app.stores.hinting import Hinting
+from app.stores.hub import HubStore
 from app.stores.kept import KeptStore
 from app.stores.models import ModelsStore
+from app.stores.network import NetworkStore
 from app.stores.settings import SettingsStore
 from app.theme import Theme
 from app.translation import Translation
@@ -32,6 +36,9 @@ from engine import logs
 from engine.config import VERSION
 from engine.errors import EngineError
 from engine.paths import Paths
+
+if TYPE_CHECKING:
+    from engine.client.client import Client
 
 _GEOMETRY = "window"
 _LAST_CONVERSATION = "conversation"
@@ -67,6 +74,9 @@ class Desktop(QObject):
         self.hinting = Hinting(self.history, self.chat_store, self.models_store, self.bridge, self)
         self.forgetting = Forgetting(self.history, self.chat_store, self.bridge, self)
         self.kept = KeptStore(self.bridge, self)
+        self.hub = HubStore(self.bridge, self)
+        self.downloads = DownloadsStore(self.bridge, self)
+        self.network = NetworkStore(self.bridge, self.settings, self)
         self.diagnostics = DiagnosticsStore(
             self.bridge, VERSION, {"Data": paths.data, "Settings": paths.settings}, self
         )
@@ -83,8 +93,10 @@ class Desktop(QObject):
         self.chat.composer.paused.connect(self.hinting.tell)
         window = MainWindow(
             self.chat,
-            ModelsPage(self.models_store, self.settings),
-            SettingsPage(self.settings, self.diagnostics, self.kept, KeyboardMap.meanings),
+            ModelsPage(self.models_store, self.settings, self.hub, self.downloads),
+            SettingsPage(
+                self.settings, self.diagnostics, self.kept, self.network, KeyboardMap.meanings
+            ),
         )
         window.closing.connect(self._save)
         window.close_asked.connect(self._on_close_asked)
@@ -120,6 +132,7 @@ class Desktop(QObject):
         """End in order: answers are saved, the service leaves, the thread ends."""
         self._closed = True
         self.models_store.finish_removal()
+        self.downloads.finish_cancel()
         # before the translators: their end would have the pages built anew
         self.window.deleteLater()
         QCoreApplication.sendPostedEvents(self.window, QEvent.Type.DeferredDelete)
@@ -136,6 +149,7 @@ class Desktop(QObject):
         self.settings.service_started()
         self.bridge.connect_to(url, key)
         self.forgetting.tell()
+        self.downloads.refresh()
         self.models_store.notify()
         self.models_store.refresh_details()  # a service with other settings plans otherwise
 
@@ -196,24 +210,23 @@ class Desktop(QObject):
 
     @Slot()
     def _on_close_asked(self) -> None:
-        """Others may use the service that would end with this window: ask before it does."""
+        """Others may use the service that would end with this window, or it downloads: ask before it does."""
         if self._connected and self.service.can_keep:
             self._patience.start()
-            self.bridge.call(
-                lambda client: client.activity(), self._on_activity, self._close_anyway
-            )
+            self.bridge.call(_activity, self._on_activity, self._close_anyway)
         else:
             self.window.close_now()
 
-    def _on_activity(self, running_answers: int) -> None:
+    def _on_activity(self, running: tuple[int, int]) -> None:
         self._patience.stop()
         if self._closed:
             return
-        others = running_answers - self.chat_store.num_writing
-        if others <= 0:
+        answers, downloads = running
+        others = max(0, answers - self.chat_store.num_writing)
+        if others or downloads:
+            self.window.ask_to_keep(others, downloads, self._keep_and_close)
+        else:
             self.window.close_now()
-            return
-        self.window.ask_to_keep(others, self._keep_and_close)
 
     @Slot()
     def _close_anyway(self, _error: EngineError | None = None) -> None:
@@ -230,6 +243,11 @@ class Desktop(QObject):
     def _save(self) -> None:
         self.chat.save_draft()
         self.history.set_value(_GEOMETRY, self.window.geometry_text())
+
+
+async def _activity(client: "Client") -> tuple[int, int]:
+    """Answers for all clients, and downloads, that the end of the service would cut off."""
+    return await client.activity(), await client.num_downloading()
 
 
 def run(data_dir: str | None = None) -> int:

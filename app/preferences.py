@@ -98,11 +98,14 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "models.threads": (0, 512),
     "models.idle_timeout_s": (0.0, 604_800.0),
     "models.keep_disk_mib": (512, 1 << 20),
+    "network.download_limit_kib_s": (0, 1 << 24),
 }
 """Lowest and highest value that the window offers, by setting."""
 
-SERVICE_SECTIONS: Final = frozenset({"server", "models"})
+SERVICE_SECTIONS: Final = frozenset({"server", "models", "network"})
 """Read by the service when it starts: a change waits for the next start."""
+TOLD_AT_ONCE: Final = frozenset({"network.offline", "network.download_limit_kib_s"})
+"""But for these, which the window also tells the service that runs."""
 
 
 def load(path: Path) -> Preferences:

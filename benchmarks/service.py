@@ -44,16 +44,18 @@ class Service(ServiceProcess):
         return code
 
     def load(self) -> None:
-        """Load the model, and let it measure itself, which it does once in spare time."""
+        """Load the model, let it measure itself, which it does once in spare time, and load it as the measurements advise."""
         with httpx2.Client(trust_env=False, timeout=300) as client:
             body = {"prompt": "Hello", "max_tokens": 1}
             client.post(f"{self.base_url}/v1/completions", json=body).raise_for_status()
             deadline = time.monotonic() + _MEASURES_S
             while time.monotonic() < deadline:
                 (model,) = client.get(f"{self.base_url}/api/models").json()["models"]
-                if any(reason.startswith("attention measured") for reason in model["reasons"]):
-                    return
+                if any(reason.startswith("measured without flash") for reason in model["reasons"]):
+                    break
                 time.sleep(0.1)
+            client.post(f"{self.base_url}/api/models/unload", json={"model": model["id"]})
+            client.post(f"{self.base_url}/v1/completions", json=body).raise_for_status()
 
     def restart(self) -> None:
         """End it and start it again on the same data folder."""

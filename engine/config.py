@@ -47,6 +47,8 @@ class ModelSettings:
 
     folder: str = ""
     """Empty: `models` in the data folder."""
+    other_programs: bool = True
+    """Also list the models that LM Studio, Ollama, Jan, GPT4All and others keep on this machine. They stay where they are."""
     context: int = 0
     """Tokens of the KV cache; 0 leaves the choice to the plan (at most 8,192)."""
     threads: int = 0
@@ -78,11 +80,30 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """How the model hub is reached."""
+
+    offline: bool = False
+    """Nothing connects to other machines: no search, no download."""
+    endpoint: str = ""
+    """Of the hub or a mirror; empty: `HF_ENDPOINT`, else the hub itself."""
+    proxy: str = ""
+    """Such as `http://host:3128` or `socks5h://host:1080`; empty: `https_proxy`, `http_proxy`, `all_proxy`, `no_proxy`."""
+    ca_file: str = ""
+    """Certificates to trust, PEM; empty: `SSL_CERT_FILE`, `REQUESTS_CA_BUNDLE`, else the system's."""
+    hub_folder: str = ""
+    """Where downloads go, laid out as the Hugging Face cache; empty: that cache itself."""
+    download_limit_kib_s: int = 0
+    """Of all downloads together; 0: none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be set."""
 
     server: ServerSettings = field(default_factory=ServerSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
     generation: SamplingParams = field(default_factory=SamplingParams)
     """What a request gets where it is silent."""
 

@@ -12,6 +12,11 @@ r"""The error tree: one class per way a caller reacts differently.
     ├── WorkerCrashed        (exit_code)           502  gave up after the restarts
     ├── UnsupportedByBackend                       501
     ├── ServiceUnavailable                         503  stopping, or could not be reached
+    ├── Offline                                    503  the offline switch stopped a connection
+    ├── HubError             (host)                502  the model hub failed, or the way to it; may work later
+    │   ├── HubDenied        (reason, url)             403  token, login or licence
+    │   └── HubNotFound                                404
+    ├── DiskFull             (needed, free)        507
     └── SetupError                                 -    this machine or installation lacks something
 
 `message` says what happened, `hint` what to do next; both are shown to the user as they are. The only class-to-status
@@ -137,6 +142,47 @@ class ServiceUnavailable(EngineError):
     kind = "unavailable_error"
     status = 503
     retryable = True
+
+
+class Offline(EngineError):
+    """The offline switch is on, and this would have needed a connection."""
+
+    code = "offline"
+    kind = "unavailable_error"
+    status = 503
+
+
+class HubError(EngineError):
+    """The model hub, or the way to it, failed; the same may work later. Details: host."""
+
+    code = "hub_error"
+    status = 502
+    retryable = True
+
+
+class HubDenied(HubError):
+    """The hub wants something first. Details: reason (`token`, `login`, `licence`, `forbidden`), url of the page that helps."""
+
+    code = "hub_denied"
+    kind = "permission_error"
+    status = 403
+    retryable = False
+
+
+class HubNotFound(HubError):
+    """No such repository, revision or file, or none that this token may see."""
+
+    code = "hub_not_found"
+    kind = "not_found_error"
+    status = 404
+    retryable = False
+
+
+class DiskFull(EngineError):
+    """There is not enough space. Details: needed_bytes, free_bytes."""
+
+    code = "disk_full"
+    status = 507
 
 
 class SetupError(EngineError):

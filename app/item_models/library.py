@@ -68,8 +68,16 @@ def state_words(info: ModelInfo) -> str:
 
 
 def summary(info: ModelInfo) -> str:
-    """Size and quantization in a line."""
-    return " · ".join(part for part in (size_text(info.size_bytes), info.quantization) if part)
+    """Size, quantization, and where it comes from if that is not the app's own folder, in a line."""
+    parts = (size_text(info.size_bytes), info.quantization, origin_text(info))
+    return " · ".join(part for part in parts if part)
+
+
+def origin_text(info: ModelInfo) -> str:
+    """The program in whose folder it lies, such as "Ollama"; empty for our own."""
+    if info.origin == "added":
+        return QCoreApplication.translate("Library", "added")
+    return info.origin
 
 
 class LibraryItems(QAbstractListModel):

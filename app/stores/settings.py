@@ -8,7 +8,16 @@ import secrets
 
 from PySide6.QtCore import QObject, Signal
 
-from app.preferences import SERVICE_SECTIONS, Language, Preferences, ThemeMode, Value, load, save
+from app.preferences import (
+    SERVICE_SECTIONS,
+    TOLD_AT_ONCE,
+    Language,
+    Preferences,
+    ThemeMode,
+    Value,
+    load,
+    save,
+)
 from engine.errors import EngineError, SetupError
 from engine.paths import Paths
 
@@ -106,7 +115,7 @@ class SettingsStore(QObject):
             self.restart_needed_changed.emit()
 
     def _compare_with_service(self, name: str, before: Value) -> None:
-        if name.partition(".")[0] not in SERVICE_SECTIONS:
+        if name.partition(".")[0] not in SERVICE_SECTIONS or name in TOLD_AT_ONCE:
             return
         needed = self.restart_needed
         started_with = self._running.setdefault(name, before)

@@ -162,18 +162,27 @@ class MainWindow(QMainWindow):
         self._may_close = True
         self.close()
 
-    def ask_to_keep(self, num_answers: int, keep: Callable[[], None]) -> None:
-        """Others are being answered: the user says whether the service stays."""
+    def ask_to_keep(self, num_answers: int, num_downloads: int, keep: Callable[[], None]) -> None:
+        """Others are being answered, or models downloaded: the user says whether the service stays."""
         box = QMessageBox(self)
         box.setObjectName("keep_service")
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
-        box.setText(self.tr("Other programs are being answered (%n answer(s)).", "", num_answers))
-        box.setInformativeText(
-            self.tr("Keep the service running for them? The next start finds it again.")
-        )
-        yes = box.addButton(self.tr("Keep running"), QMessageBox.ButtonRole.AcceptRole)
-        no = box.addButton(self.tr("Stop it"), QMessageBox.ButtonRole.DestructiveRole)
+        answers = self.tr("Other programs are being answered (%n answer(s)).", "", num_answers)
+        downloads = self.tr("Models are being downloaded (%n download(s)).", "", num_downloads)
+        whom = answers if num_answers else "", downloads if num_downloads else ""
+        box.setText(" ".join(filter(None, whom)))
+        if num_answers:
+            question = self.tr("Keep the service running for them? The next start finds it again.")
+            keep_words, stop_words = self.tr("Keep running"), self.tr("Stop it")
+        else:
+            question = self.tr(
+                "Finish in the background? Otherwise they go on with what is there at the next start."
+            )
+            keep_words, stop_words = self.tr("Finish in the background"), self.tr("Stop for now")
+        box.setInformativeText(question)
+        yes = box.addButton(keep_words, QMessageBox.ButtonRole.AcceptRole)
+        no = box.addButton(stop_words, QMessageBox.ButtonRole.DestructiveRole)
         box.addButton(QMessageBox.StandardButton.Cancel)
         yes.clicked.connect(keep)
         no.clicked.connect(self.close_now)

@@ -21,6 +21,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     size_bytes: int
     created: int
+    origin: str = ""
     description: str = ""
     quantization: str = ""
     n_ctx_train: int | None = None
@@ -56,6 +57,10 @@ class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
     """Paths of all parts that are there."""
     parts_total: int
     size_bytes: int
+    origin: str = ""
+    """Empty: the model folder; `added`: from elsewhere; else the program that keeps it."""
+    companions: tuple[str, ...] = ()
+    """Files that belong to it, such as the part for images."""
     registered: bool
     """Lies outside the model folder: removing forgets it and leaves the file alone."""
     name: str = ""

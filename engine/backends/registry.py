@@ -13,6 +13,8 @@ from engine.errors import UnsupportedByBackend
 from engine.types import KvType
 
 if TYPE_CHECKING:
+    from engine.backends.llamacpp.ghost import LlamaGhost
+
     # A protocol of a neighbour on the same layer: named in a type, never imported at run time.
     from engine.text.tokenizer import Tokenizer
 
@@ -108,3 +110,15 @@ def open_model(
                 f"There is no backend “{backend}”.",
                 hint="Choose llama.cpp, torch-cuda or torch-cpu, or leave the choice open.",
             )
+
+
+def open_ghost(path: bytes) -> "LlamaGhost":
+    """Open a model for llama.cpp that need not have its weights, to ask what it would allocate.
+
+    Raises:
+        ModelFormatError: the file cannot be used.
+        SetupError: the installed native library is not the expected one.
+    """
+    from engine.backends.llamacpp.ghost import LlamaGhost
+
+    return LlamaGhost(path)

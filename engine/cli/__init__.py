@@ -55,6 +55,15 @@ def build_parser() -> argparse.ArgumentParser:
     chat.add_argument("--seed", type=int, metavar="N")
     _add_model_options(chat)
 
+    doctor = commands.add_parser("doctor", help="what this machine has, and what would run how")
+    for command in (doctor, *_add_models(commands), *_add_hub(commands)):
+        command.add_argument("--json", action="store_true", help="machine-readable")
+    return parser
+
+
+def _add_models(
+    commands: "argparse._SubParsersAction[_Parser]",
+) -> tuple[argparse.ArgumentParser, ...]:
     models = commands.add_parser("models", help="the models on this machine")
     actions = models.add_subparsers(
         dest="action", metavar="ACTION", required=True, parser_class=_Parser
@@ -66,11 +75,35 @@ def build_parser() -> argparse.ArgumentParser:
         "remove", help="forget a model; a file of the library goes to the trash"
     )
     remove.add_argument("name", metavar="NAME")
+    remove.add_argument(
+        "--delete-file",
+        action="store_true",
+        help="also move the files of a downloaded or added model to the trash",
+    )
+    verify = actions.add_parser(
+        "verify", help="read a model's files whole and compare the checksum"
+    )
+    verify.add_argument("name", metavar="NAME")
+    disk = actions.add_parser("disk", help="what the models take of the disk")
+    return listing, add, remove, verify, disk
 
-    doctor = commands.add_parser("doctor", help="what this machine has, and what would run how")
-    for command in (listing, add, remove, doctor):
-        command.add_argument("--json", action="store_true", help="machine-readable")
-    return parser
+
+def _add_hub(
+    commands: "argparse._SubParsersAction[_Parser]",
+) -> tuple[argparse.ArgumentParser, ...]:
+    search = commands.add_parser("search", help="look for models on the hub")
+    search.add_argument(
+        "text", nargs="?", default="", metavar="TEXT", help="or owner/name: its files"
+    )
+    search.add_argument(
+        "--sort", choices=("trending", "downloads", "likes", "updated"), default="trending"
+    )
+    pull = commands.add_parser(
+        "pull", help="download a model from the hub; goes on where it stopped"
+    )
+    pull.add_argument("model", metavar="OWNER/NAME[:QUANTIZATION]")
+    pull.add_argument("--revision", default="main", help="branch, tag or commit")
+    return search, pull
 
 
 def _add_model_options(group: argparse._ActionsContainer) -> None:
@@ -148,6 +181,10 @@ def _command(args: argparse.Namespace) -> Callable[[argparse.Namespace], int]:
         from engine.cli.models import run
     elif args.command == "doctor":
         from engine.cli.doctor import run
+    elif args.command == "search":
+        from engine.cli.hub import search as run
+    elif args.command == "pull":
+        from engine.cli.hub import pull as run
     else:
         from engine.cli.chat import run
     return run

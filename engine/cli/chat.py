@@ -6,23 +6,17 @@ the window will be. Answers go to stdout, everything else to stderr.
 
 import argparse
 import importlib
-import secrets
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 
 from engine.api.requests import ChatRequest
 from engine.cli.answer_view import AnswerView
 from engine.cli.conversation import Conversation
 from engine.cli.loop_thread import LoopThread
 from engine.cli.setup import Context, ensure_a_model, prepare
+from engine.cli.temporary_service import client_of
 from engine.client.client import Client
-from engine.config import VERSION
 from engine.errors import ContextOverflow, EngineError, InvalidRequest
-from engine.hardware.probe import probe
-from engine.server.application import create_app
-from engine.server.run import running
-from engine.supervisor.supervisor import Supervisor
 
 _HELP = "Ctrl-C stops an answer, Ctrl-D leaves."
 
@@ -42,29 +36,13 @@ def run(args: argparse.Namespace) -> int:
     with LoopThread() as loop:
         stack = AsyncExitStack()
         try:
-            client = loop.run(stack.enter_async_context(_service(context)))
+            client = loop.run(stack.enter_async_context(client_of(context, join=False)))
             talk = _Talk(loop, client, args, model)
             if prompt is not None:
                 return talk.ask_once(prompt)
             return talk.converse()
         finally:
             loop.run(stack.aclose())
-
-
-@asynccontextmanager
-async def _service(context: Context) -> AsyncIterator[Client]:
-    supervisor = Supervisor(
-        context.library, context.settings.models, probe, cache_folder=context.paths.cache
-    )
-    key = secrets.token_urlsafe(32)
-    app = create_app(
-        supervisor, api_keys=(key,), sampling=context.settings.generation, version=VERSION
-    )
-    try:
-        async with running(app, "127.0.0.1", 0, grace_seconds=0) as url, Client(url, key) as client:
-            yield client
-    finally:
-        await supervisor.close()
 
 
 def _choose_model(context: Context, wanted: str | None) -> str:

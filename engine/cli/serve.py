@@ -9,15 +9,14 @@ import os
 import sys
 import threading
 
+from engine.cli.composition import compose
 from engine.cli.setup import Context, ensure_a_model, prepare
 from engine.client import discovery
 from engine.client.discovery import Found
 from engine.config import VERSION, ServerSettings
-from engine.errors import SetupError
-from engine.hardware.probe import probe
+from engine.errors import EngineError
 from engine.server.application import create_app
 from engine.server.run import serve
-from engine.supervisor.supervisor import Supervisor
 
 logger = logging.getLogger(__name__)
 KEEP = b"keep"
@@ -40,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.owner_pipe:  # a window must not wait for a download; it offers one itself
         try:
             ensure_a_model(context)
-        except SetupError as error:
+        except EngineError as error:
             # a service without a model is still one: it can be added later
             sys.stderr.write(f"{error}\n")
     model = getattr(args, "model", None)
@@ -53,20 +52,13 @@ def run(args: argparse.Namespace) -> int:
 async def _serve(
     context: Context, server: ServerSettings, model: str | None, *, owned: bool
 ) -> None:
-    supervisor = Supervisor(
-        context.library,
-        context.settings.models,
-        probe,
-        default_model=model,
-        cache_folder=context.paths.cache,
-    )
+    parts = compose(context, default_model=model)
     app = create_app(
-        supervisor,
+        **parts.for_app,
         api_keys=(server.api_key,) if server.api_key else (),
         allowed_hosts=server.allowed_hosts,
         allowed_origins=server.allowed_origins,
         sampling=context.settings.generation,
-        version=VERSION,
     )
     stop = asyncio.Event()
     if owned:
@@ -84,7 +76,7 @@ async def _serve(
         await serve(app, server.host, server.port, on_ready=ready, stop=stop)
     finally:
         discovery.remove(context.paths, os.getpid())
-        await supervisor.close()
+        await parts.close()
 
 
 def _stop_without_owner(stop: asyncio.Event) -> None:

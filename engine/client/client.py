@@ -5,17 +5,15 @@ Neighbours: `engine.client.stream`, `engine.api.requests`.
 """
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 from urllib.parse import quote
 
-import httpx2
 import msgspec
 
-from engine.api import sse
-from engine.api.failure import from_body
+from engine.api.keeping import Removing
 from engine.api.kept import KeptOnDisk
-from engine.api.loopback import is_loopback
 from engine.api.models import (
     Change,
     ModelDetails,
@@ -27,17 +25,12 @@ from engine.api.models import (
 )
 from engine.api.requests import ChatRequest, ModelName, StreamOptions
 from engine.api.wire import to_json
-from engine.client.failure import checked, lost
+from engine.client.hub import HubClient
+from engine.client.keeping import KeepingClient
 from engine.client.stream import ChatStream
-from engine.errors import EngineError, ServiceUnavailable
+from engine.client.wire import JSON, Wire
 
-T = TypeVar("T")
-CONNECT_SECONDS = 5.0
-STREAM_SILENCE_SECONDS = 60.0
-"""Streams carry a comment at least every 15 s; longer silence means the service is gone."""
-LOAD_SECONDS = 3600.0
 HINT_SECONDS = 5.0
-_JSON = {"content-type": "application/json"}
 _PROGRESS = {"x-inglenook-events": "1"}
 
 
@@ -53,15 +46,11 @@ class Client:
     """
 
     def __init__(self, base_url: str, api_key: str | None = None) -> None:
-        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        url = httpx2.URL(base_url)
-        self._http = httpx2.AsyncClient(
-            base_url=url,
-            headers=headers,
-            trust_env=not is_loopback(url.host),  # a proxy must never see loopback traffic
-            verify=url.scheme == "https",  # reading the certificates takes longer than all the rest
-            timeout=httpx2.Timeout(STREAM_SILENCE_SECONDS, connect=CONNECT_SECONDS),
-        )
+        self._wire = Wire(base_url, api_key)
+        self.hub = HubClient(self._wire)
+        """The model hub: search, cards, downloads."""
+        self.keeping = KeepingClient(self._wire)
+        """Defaults of models, verification, disk use."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -76,20 +65,24 @@ class Client:
 
     async def close(self) -> None:
         """Close all connections. Idempotent."""
-        await self._http.aclose()
+        await self._wire.http.aclose()
 
     async def health(self) -> None:
         """Return if the service is up."""
-        await self._get("/health", dict[str, Any])
+        await self._wire.get("/health", dict[str, Any])
 
     async def version(self) -> str:
         """The service's version."""
-        reply = await self._get("/api/version", dict[str, str])
+        reply = await self._wire.get("/api/version", dict[str, str])
         return reply.get("version", "")
 
     async def activity(self) -> int:
         """How many answers run now, for all clients together."""
-        return (await self._get("/api/activity", dict[str, int])).get("running_answers", 0)
+        return (await self._wire.get("/api/activity", dict[str, int])).get("running_answers", 0)
+
+    async def num_downloading(self) -> int:
+        """How many downloads the end of the service would interrupt."""
+        return (await self._wire.get("/api/activity", dict[str, int])).get("running_downloads", 0)
 
     async def models(self) -> list[ModelInfo]:
         """The models, sorted by id."""
@@ -97,31 +90,37 @@ class Client:
 
     async def library(self) -> ModelList:
         """The models, sorted by id, and what the user should know about the library itself."""
-        return await self._get("/api/models", ModelList)
+        return await self._wire.get("/api/models", ModelList)
 
     async def details(self, model: str) -> ModelDetails:
         """What a model's file says about itself, and how it would run here."""
-        return await self._get("/api/models/details", ModelDetails, {"model": model})
+        return await self._wire.get("/api/models/details", ModelDetails, {"model": model})
 
     async def add(self, path: str) -> ModelInfo:
         """Make a file known to the library; `path` is absolute, on the service's machine."""
-        return await self._post("/api/models/add", ModelPath(path), ModelInfo)
+        return await self._wire.post("/api/models/add", ModelPath(path), ModelInfo)
 
-    async def remove(self, model: str) -> Removed:
-        """Unload a model and take it out of the library; its file goes to the trash at most."""
-        return await self._post("/api/models/remove", ModelName(model), Removed)
+    async def remove(self, model: str, *, delete_file: bool = False) -> Removed:
+        """Unload a model and take it out of the library; its file goes to the trash at most.
+
+        Args:
+            model: of the library.
+            delete_file: also the files of one that was added from elsewhere, such as a download.
+        """
+        body = Removing(model, delete_file)
+        return await self._wire.post("/api/models/remove", body, Removed)
 
     async def starter(self) -> StarterInfo:
         """Is the starter model there, or on its way?"""
-        return await self._get("/api/models/starter", StarterInfo)
+        return await self._wire.get("/api/models/starter", StarterInfo)
 
     async def start_starter(self) -> StarterInfo:
         """Begin to fetch the starter model; does nothing where it is on its way."""
-        return await self._post("/api/models/starter", _Nothing(), StarterInfo)
+        return await self._wire.post("/api/models/starter", _Nothing(), StarterInfo)
 
     async def cancel_starter(self) -> StarterInfo:
         """Stop fetching the starter model, and forget a failure."""
-        return await self._post("/api/models/starter/cancel", _Nothing(), StarterInfo)
+        return await self._wire.post("/api/models/starter/cancel", _Nothing(), StarterInfo)
 
     async def changes(self) -> AsyncGenerator[None, None]:
         """One item at once, then one whenever `library` or `starter` would tell something new.
@@ -129,40 +128,25 @@ class Client:
         Several changes may be one item. Never ends by itself; the connection closes with the
         iterator: cancel the task, or use `contextlib.aclosing`.
         """
-        request = self._http.build_request("GET", "/api/events")
-        response: httpx2.Response | None = None
-        try:
-            response = await self._http.send(request, stream=True)
-            await checked(response)
-            decoder = sse.Decoder()
-            async for chunk in response.aiter_bytes():
-                for data in decoder.feed(chunk):
-                    change = _decoded(data.encode(), Change)
-                    if change.error is not None:
-                        raise from_body({"error": change.error})
-                    yield
-        except httpx2.TransportError as error:
-            raise lost(request, error) from error
-        finally:
-            if response is not None:
-                await response.aclose()
-        raise ServiceUnavailable("The service closed the connection.", hint="Try again.")
+        async with aclosing(self._wire.events("/api/events", Change)) as changes:
+            async for _ in changes:
+                yield
 
     async def load(self, model: str) -> ModelInfo:
         """Load a model; returns when it is ready. Cancelling does not stop the load."""
-        return await self._post("/api/models/load", ModelName(model), ModelInfo)
+        return await self._wire.post("/api/models/load", ModelName(model), ModelInfo)
 
     async def unload(self, model: str) -> ModelInfo:
         """Unload a model; returns when its memory is free."""
-        return await self._post("/api/models/unload", ModelName(model), ModelInfo)
+        return await self._wire.post("/api/models/unload", ModelName(model), ModelInfo)
 
     async def hardware(self) -> dict[str, Any]:
         """The machine."""
-        return await self._get("/api/hardware", dict[str, Any])
+        return await self._wire.get("/api/hardware", dict[str, Any])
 
     async def plan(self, model: str) -> dict[str, Any]:
         """How a model would run here, and why."""
-        return await self._get("/api/plan", dict[str, Any], {"model": model})
+        return await self._wire.get("/api/plan", dict[str, Any], {"model": model})
 
     async def prefill(self, request: ChatRequest) -> bool:
         """Have the beginning of a request read whose last message, the user's, is still being written.
@@ -170,60 +154,30 @@ class Client:
         Returns:
             Does the service do it? It does not where the model is not loaded.
         """
-        reply = await self._post("/api/prefill", request, dict[str, bool], HINT_SECONDS)
+        reply = await self._wire.post("/api/prefill", request, dict[str, bool], HINT_SECONDS)
         return reply.get("accepted", True)
 
     async def kept(self) -> KeptOnDisk:
         """What the service has written down of conversations."""
-        return await self._get("/api/prefix-cache", KeptOnDisk)
+        return await self._wire.get("/api/prefix-cache", KeptOnDisk)
 
     async def forget(self, key: str | None) -> None:
         """Have the service delete what it keeps of a `prompt_cache_key`; None: of all conversations."""
         # dots alone in a path mean folders
         name = "" if key is None else "/" + quote(key, safe="").replace(".", "%2E")
-        await self._send(self._http.build_request("DELETE", f"/api/prefix-cache{name}"))
+        await self._wire.delete(f"/api/prefix-cache{name}")
 
     def chat(self, request: ChatRequest) -> ChatStream:
         """Ask for a streamed answer: a context that is iterated. `stream` need not be set."""
         wanted = msgspec.structs.replace(
             request, stream=True, stream_options=StreamOptions(include_usage=True)
         )
-        http_request = self._http.build_request(
-            "POST", "/v1/chat/completions", content=to_json(wanted), headers=_JSON | _PROGRESS
+        http = self._wire.http
+        http_request = http.build_request(
+            "POST", "/v1/chat/completions", content=to_json(wanted), headers=JSON | _PROGRESS
         )
-        return ChatStream(self._http, http_request)
-
-    async def _get(self, path: str, kind: type[T], params: dict[str, str] | None = None) -> T:
-        return await self._fetch(self._http.build_request("GET", path, params=params), kind)
-
-    async def _post(
-        self, path: str, body: msgspec.Struct, kind: type[T], seconds: float = LOAD_SECONDS
-    ) -> T:
-        timeout = httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
-        request = self._http.build_request(
-            "POST", path, content=to_json(body), headers=_JSON, timeout=timeout
-        )
-        return await self._fetch(request, kind)
-
-    async def _fetch(self, request: httpx2.Request, kind: type[T]) -> T:
-        return _decoded((await self._send(request)).content, kind)
-
-    async def _send(self, request: httpx2.Request) -> httpx2.Response:
-        try:
-            response = await self._http.send(request)
-        except httpx2.TransportError as error:
-            raise lost(request, error) from error
-        await checked(response)
-        return response
+        return ChatStream(http, http_request)
 
 
 class _Nothing(msgspec.Struct):
     """The body of a POST that needs none."""
-
-
-def _decoded(data: bytes, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except msgspec.MsgspecError as error:
-        message = "The service sent a reply that this version does not understand."
-        raise EngineError(message, hint="Is it an Inglenook of the same version?") from error

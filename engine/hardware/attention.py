@@ -7,6 +7,7 @@ The worker measures once for each model (`engine.scheduler.measuring`), the serv
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -17,9 +18,14 @@ import xxhash
 from engine.hardware.cpu import read_cpu
 from engine.types import KvType
 
-_WORTH_IT: Final = 0.8
-"""Another way than llama.cpp's own is taken when it needs at most this share of the time: what is kept of conversations was
-laid out for the old way, and is read anew."""
+_SOONER: Final = 0.8
+"""Another way than llama.cpp's own is taken when short messages need at most this share of their time: what is kept of
+conversations was laid out for the old way, and is read anew."""
+_NO_SLOWER: Final = 1.05
+"""And answers are written in this share of their time at most."""
+_NOT_MUCH_SLOWER: Final = 1.25
+"""And long prompts are read in this."""
+_VERSION: Final = 2
 _BEARABLE: Final = 1.25
 """A smaller cache may cost this much before the context is cut instead."""
 
@@ -32,7 +38,24 @@ class AttentionCost(msgspec.Struct, frozen=True):
     write_s: float
     """A decode step of one row, some thousand tokens deep."""
     read_s: float
-    """A row of a prompt, there."""
+    """A row of a long prompt's chunk, there."""
+    short_s: float
+    """A row of a short message, there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Times of one way by those of another."""
+
+    write: float
+    """Of a decode step."""
+    read: float
+    """Of a long prompt."""
+    short: float
+    """Of a short message."""
+
+    def __str__(self) -> str:
+        return f"long prompts {self.read:.2f}, short messages {self.short:.2f}, writing {self.write:.2f} times the time"
 
 
 class AttentionFigures:
@@ -43,32 +66,50 @@ class AttentionFigures:
         self._costs = {(cost.flash, cost.kv_type): cost for cost in costs}
 
     @property
-    def flash_share(self) -> float | None:
-        """Time without flash attention by time with it; None: not measured."""
-        return self._ratio((False, "f16"), (True, "f16"))
+    def without_flash(self) -> Shares | None:
+        """Times without flash attention by times with it; None: not measured."""
+        return self._shares((False, "f16"), (True, "f16"))
 
     @property
-    def small_cache_share(self) -> float | None:
-        """Time with 8 bits in the cache by time with 16; None: not measured, or the model cannot."""
-        return self._ratio((True, "q8_0"), (True, "f16"))
+    def small_cache(self) -> Shares | None:
+        """Times with 8 bits in the cache by times with 16; None: not measured, or the model cannot."""
+        return self._shares((True, "q8_0"), (True, "f16"))
+
+    @property
+    def told(self) -> list[str]:
+        """For the user: half sentences."""
+        ways = {
+            "without flash attention": self.without_flash,
+            "with an 8-bit KV cache": self.small_cache,
+        }
+        return [f"measured {way}: {shares}" for way, shares in ways.items() if shares]
 
     @property
     def flash(self) -> bool | None:
-        """Flash attention for a 16-bit cache; None: as llama.cpp decides."""
-        share = self.flash_share
-        return False if share is not None and share <= _WORTH_IT else None
+        """Flash attention for a 16-bit cache; None: as llama.cpp decides.
+
+        On CPUs llama.cpp computes it row by row in steps of fewer than 64 rows: short messages then take twice as long.
+        """
+        off = self.without_flash
+        better = (
+            off is not None
+            and off.short <= _SOONER
+            and off.write <= _NO_SLOWER
+            and off.read <= _NOT_MUCH_SLOWER
+        )
+        return False if better else None
 
     @property
     def small_cache_is_bearable(self) -> bool:
         """A cache of half the size was measured, and is not much slower."""
-        share = self.small_cache_share
-        return share is not None and share <= _BEARABLE
+        small = self.small_cache
+        return small is not None and max(small.write, small.short, small.read) <= _BEARABLE
 
-    def _ratio(self, one: tuple[bool, KvType], other: tuple[bool, KvType]) -> float | None:
+    def _shares(self, one: tuple[bool, KvType], other: tuple[bool, KvType]) -> Shares | None:
         a, b = self._costs.get(one), self._costs.get(other)
         if a is None or b is None:
             return None
-        return math.sqrt(a.write_s / b.write_s * a.read_s / b.read_s)
+        return Shares(a.write_s / b.write_s, a.read_s / b.read_s, a.short_s / b.short_s)
 
 
 def attention_file(cache_folder: Path, model: Path) -> Path | None:
@@ -78,7 +119,14 @@ def attention_file(cache_folder: Path, model: Path) -> Path | None:
         build = version("llama-cpp-python")
     except (OSError, PackageNotFoundError):
         return None
-    what = (os.fsencode(model.resolve()), stat.st_size, stat.st_mtime_ns, build, read_cpu().name)
+    what = (
+        _VERSION,
+        os.fsencode(model.resolve()),
+        stat.st_size,
+        stat.st_mtime_ns,
+        build,
+        read_cpu().name,
+    )
     name = xxhash.xxh3_128_hexdigest(repr(what).encode())
     return cache_folder / "measured" / f"{name}.attention.json"
 
@@ -92,5 +140,9 @@ def read_attention(cache_folder: Path | None, model: Path) -> AttentionFigures:
         costs = msgspec.json.decode(file.read_bytes(), type=list[AttentionCost])
     except (OSError, msgspec.MsgspecError):
         return AttentionFigures()
-    usable = all(math.isfinite(s) and s > 0 for cost in costs for s in (cost.write_s, cost.read_s))
+    usable = all(
+        math.isfinite(s) and s > 0
+        for cost in costs
+        for s in (cost.write_s, cost.read_s, cost.short_s)
+    )
     return AttentionFigures(costs if usable else ())

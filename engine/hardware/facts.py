@@ -48,6 +48,8 @@ class ModelFacts:
     """Tokens that sliding-window layers see; 0: there are none."""
     window_bytes_per_token: int = 0
     """Of the sliding-window layers."""
+    n_head: int = 0
+    """Most of any layer; 0 when the file does not say."""
     state_bytes: int = 0
     """Recurrent state of one sequence, whatever its length."""
     repackable: bool = True
@@ -101,6 +103,7 @@ def facts_from_gguf(metadata: Mapping[str, object], file_bytes: int) -> ModelFac
         decoder_problem="its tensors are not known",
         window=layout.window,
         window_bytes_per_token=layout.windowed,
+        n_head=claims.largest("attention.head_count") or 0,
         state_bytes=layout.state,
         repackable=claims.file_type() is None or claims.file_type() in _REPACKABLE_TYPES,
         notes=layout.notes,

@@ -26,7 +26,11 @@ _SWA_IGNORED = frozenset({"phi3", "llama", "qwen2", "qwen3"})
 _LINEAR_PERIODS = {"qwen3next": 4, "qwen35": 4, "qwen35moe": 4}
 """Every n-th layer is attention, the others are recurrent."""
 _RECURRENT = frozenset({"mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7"})
-_STATE_KEYS = ("ssm.state_size", "wkv.head_size", "shortconv.l_cache")
+_EITHER = frozenset({"nemotron_h", "nemotron_h_moe"})
+"""A layer is attention, recurrent or feed-forward, not two of them."""
+_GEMMA3N_KEEPING = 20
+"""So many of gemma3n's first layers have a cache of their own, the others use theirs."""
+_STATE_KEYS = ("ssm.state_size", "wkv.head_size", "shortconv.l_cache", "kda.head_dim")
 _STATE_NOTE = "recurrent layers: their memory is estimated"
 
 
@@ -47,17 +51,21 @@ class KvLayout:
 
 def kv_layout(claims: Claims, n_layer: int, n_embd: int) -> KvLayout | None:
     """Work it out; None when the file does not say enough."""
-    state = _state_bytes(claims, n_embd)
-    if n_layer and claims.architecture in _RECURRENT:
-        return KvLayout(state=n_layer * state, notes=(_STATE_NOTE,))
     heads = claims.largest("attention.head_count")
+    state = _state_bytes(claims, n_embd, heads or 0)
+    # the last ones only guess ahead, in a context of their own
+    n_layer = max(n_layer - (claims.number("nextn_predict_layers") or 0), min(n_layer, 1))
+    if n_layer and claims.architecture in _RECURRENT:
+        return KvLayout(state=n_layer * state)
     if not n_layer or heads is None:
         return None
     kv_heads = claims.per_layer("attention.head_count_kv", n_layer) or (heads,) * n_layer
     kv_heads, recurrent = _recurrent_layers(claims, kv_heads)
+    kv_heads = _without_shared(claims, kv_heads)
     windowed = _windowed_layers(claims, n_layer)
     full_width, window_width = _widths(claims, max(1, n_embd // heads))
-    notes = [_STATE_NOTE] if recurrent else []
+    guessed = recurrent and not any(claims.number(key) for key in _STATE_KEYS)
+    notes = [_STATE_NOTE] if guessed else []
     if any(windowed):
         notes.append(f"{sum(windowed)} of {n_layer} layers keep a sliding window only")
     layers = list(zip(kv_heads, windowed, strict=True))
@@ -97,6 +105,15 @@ def _windowed_layers(claims: Claims, n_layer: int) -> tuple[bool, ...]:
 
 def _recurrent_layers(claims: Claims, kv_heads: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
     """(KV heads of each layer, number of recurrent layers)."""
+    listed = claims.flags("attention.recurrent_layers", len(kv_heads))
+    if listed is not None:
+        kept = tuple(
+            0 if is_recurrent else h for h, is_recurrent in zip(kv_heads, listed, strict=True)
+        )
+        return kept, sum(listed)
+    if claims.architecture in _EITHER:
+        widths = claims.per_layer("feed_forward_length", len(kv_heads)) or (0,) * len(kv_heads)
+        return kv_heads, sum(not h and not width for h, width in zip(kv_heads, widths, strict=True))
     period = claims.number("full_attention_interval") or _LINEAR_PERIODS.get(claims.architecture)
     if period:
         kept = tuple(h if (i + 1) % period == 0 else 0 for i, h in enumerate(kv_heads))
@@ -108,15 +125,27 @@ def _recurrent_layers(claims: Claims, kv_heads: tuple[int, ...]) -> tuple[tuple[
     return kv_heads, 0 if claims.architecture == "deci" else without_kv
 
 
-def _state_bytes(claims: Claims, n_embd: int) -> int:
-    """State of one sequence in one recurrent layer."""
+def _without_shared(claims: Claims, kv_heads: tuple[int, ...]) -> tuple[int, ...]:
+    """The last layers of some models use the cache of earlier ones."""
+    shared = claims.number("attention.shared_kv_layers") or 0
+    keeping = len(kv_heads) - shared
+    if claims.architecture == "gemma3n":
+        keeping = _GEMMA3N_KEEPING
+    return tuple(h if i < keeping else 0 for i, h in enumerate(kv_heads))
+
+
+def _state_bytes(claims: Claims, n_embd: int, heads: int) -> int:
+    """State of one sequence in one recurrent layer; the newest column of a convolution is never kept."""
+    kernel = claims.number("ssm.conv_kernel", 1024) or 4
     if head := claims.number("wkv.head_size", MAX_WIDTH):
-        return n_embd * (head + 2) * _F32
+        shifts = claims.number("token_shift_count", 16) or 2
+        return n_embd * (head + shifts) * _F32
+    if length := claims.number("shortconv.l_cache", 1024):
+        return n_embd * (length - 1) * _F32
+    if width := claims.number("kda.head_dim", MAX_WIDTH):
+        return (3 * (kernel - 1) + width) * width * heads * _F32
     if inner := claims.number("ssm.inner_size"):
         state = claims.number("ssm.state_size", MAX_WIDTH) or 256
-        groups = claims.number("ssm.group_count", MAX_WIDTH) or 1
-        kernel = claims.number("ssm.conv_kernel", 1024) or 4
-        return (kernel * (inner + 2 * groups * state) + state * inner) * _F32
-    if length := claims.number("shortconv.l_cache", 1024):
-        return n_embd * length * _F32
+        groups = claims.number("ssm.group_count", MAX_WIDTH) or 0
+        return ((kernel - 1) * (inner + 2 * groups * state) + state * inner) * _F32
     return n_embd * 256 * _F32

@@ -4,14 +4,14 @@ Zone: service. A wish wins where it can be had; one that cannot be had is an err
 reason. Neighbours: `probe`, `facts`, `parts`, `cuda` (which GPU), `placement` (how much context), `reasons`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from engine.errors import InvalidRequest, SetupError, UnsupportedByBackend
 from engine.hardware.attention import AttentionFigures
 from engine.hardware.cuda import pick_gpu
 from engine.hardware.facts import ModelFacts
-from engine.hardware.fit import MemoryNeed
+from engine.hardware.fit import DEFAULT_UBATCH, MemoryNeed
 from engine.hardware.gpu import Gpu
 from engine.hardware.parts import InstalledParts
 from engine.hardware.placement import BackendName, Placement, place_in_ram, place_on_gpu
@@ -32,6 +32,9 @@ MOST_CONTEXT = 1 << 24
 DEFAULT_SEQUENCES = 8
 MOST_SEQUENCES = 256
 """llama.cpp's limit."""
+_MOST_OF_FREE = 0.8
+"""Of free memory: what is only faster may not make it tight."""
+_F32 = 4
 MOST_THREADS = 512
 """ggml's limit."""
 
@@ -103,9 +106,7 @@ def make_plan(
     attention = attention or AttentionFigures()
     kv_types = _kv_types(wishes, attention)
     placement, why = _place(hardware, facts, parts, wishes, (wanted, sequences), kv_types)
-    flash = None
-    if placement.backend == "llama.cpp" and placement.kv_type == "f16":
-        flash = attention.flash
+    flash, needed = _flash(facts, placement, attention)
     chosen = bool(wishes.decode_threads or wishes.prefill_threads)
     follows_load = placement.backend == "llama.cpp" and not chosen
     # one busy core elsewhere makes a full-width step collapse: who cannot follow the load leaves one core
@@ -119,7 +120,7 @@ def make_plan(
         decode_threads=decode,
         prefill_threads=prefill,
         follows_load=follows_load,
-        needed=placement.needed,
+        needed=needed,
         gpu=placement.gpu,
         kv_type=placement.kv_type,
         flash_attention=flash,
@@ -137,6 +138,20 @@ def _kv_types(wishes: Wishes, attention: AttentionFigures) -> tuple[KvType, ...]
     if wishes.kv_type is not None:
         return (wishes.kv_type,)
     return ("f16", "q8_0") if attention.small_cache_is_bearable else ("f16",)
+
+
+def _flash(
+    facts: ModelFacts, placement: Placement, attention: AttentionFigures
+) -> tuple[bool | None, MemoryNeed]:
+    """Flash attention or not (None: as llama.cpp decides), and the memory with it. Without it all scores of a step are kept."""
+    needed = placement.needed
+    if placement.backend != "llama.cpp" or placement.kv_type != "f16" or attention.flash is None:
+        return None, needed
+    scores = _F32 * facts.n_head * placement.context * DEFAULT_UBATCH
+    with_scores = replace(needed, compute=needed.compute + scores)
+    if not facts.n_head or with_scores.total > _MOST_OF_FREE * placement.free:
+        return None, needed
+    return False, with_scores
 
 
 def _check(wishes: Wishes) -> None:

@@ -90,12 +90,12 @@ def attention_reasons(
     if placement.backend != "llama.cpp":
         return reasons
     if placement.kv_type != "f16":
-        share = attention.small_cache_share
-        measured = "" if share is None else f", measured at {share:.2f} times the time"
+        small = attention.small_cache
+        measured = "" if small is None else f" ({small})"
         why = "as chosen" if chosen else "so that the context fits"
         reasons.append(f"KV cache with 8 bits instead of 16, {why}{measured}")
-    if flash is False and attention.flash_share is not None:
-        reasons.append(f"without flash attention: {attention.flash_share:.2f} times its time here")
+    if flash is False:
+        reasons.append(f"without flash attention, as measured here ({attention.without_flash})")
     return reasons
 
 

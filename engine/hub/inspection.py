@@ -8,6 +8,7 @@ from engine.errors import ModelFormatError
 from engine.formats.filenames import printable
 from engine.formats.gguf import read_header
 from engine.formats.gguf_header import GgufHeader
+from engine.hub.header_cache import HeaderCache
 from engine.hub.split import FileSet, part_name
 
 _Outcome = GgufHeader | str
@@ -30,7 +31,8 @@ class Report:
 class Inspector:
     """Reads headers, each once as long as its file keeps size and time."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache: HeaderCache | None = None) -> None:
+        self._cache = cache
         self._known: dict[_Key, _Outcome] = {}
         self._used: set[_Key] = set()
 
@@ -65,7 +67,7 @@ class Inspector:
         outcome = self._known.get(key)
         if outcome is None:
             try:
-                outcome = self._known[key] = read_header(key[0])
+                outcome = self._known[key] = self._read(key)
             except ModelFormatError as error:
                 outcome = str(error)
                 if (
@@ -73,6 +75,15 @@ class Inspector:
                 ):  # else the system's doing, which may pass without a trace in the key
                     self._known[key] = outcome
         return outcome
+
+    def _read(self, key: _Key) -> GgufHeader:
+        if self._cache is None:
+            return read_header(key[0])
+        header = self._cache.get(*key)
+        if header is None:
+            header = read_header(key[0])
+            self._cache.put(*key, header)
+        return header
 
 
 def _incomplete(files: FileSet) -> str:

@@ -33,13 +33,13 @@ def find_ids(wanted: str, known: Mapping[str, Path]) -> list[str]:
     """The ids that `wanted` can mean: one, none, or several.
 
     Besides the id itself: with `.gguf`, in another Unicode normal form, with more folders in front than are
-    needed at the moment (so that an id that was told apart once stays good), or with too few.
+    needed at the moment (so that an id that was told apart once stays good), or with too few; without `:latest`.
 
     Args:
         wanted: what somebody typed or stored.
         known: id → path of the model's first file.
     """
-    for attempt in (wanted, stem(wanted)):
+    for attempt in (wanted, stem(wanted), f"{wanted}:latest"):
         if attempt in known:
             return [attempt]
     normal = unicodedata.normalize("NFC", stem(wanted))

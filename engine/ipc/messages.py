@@ -147,10 +147,8 @@ class Measured(Message, frozen=True):
 
     writes: float
     reads: float
-    flash_share: float | None = None
-    """Time without flash attention by time with it; None: not measured yet."""
-    small_cache_share: float | None = None
-    """Time with 8 bits in the KV cache by time with 16."""
+    attention: list[str] = []
+    """What was measured of ways to compute attention, as half sentences."""
 
 
 class Failed(Message, frozen=True):

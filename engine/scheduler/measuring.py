@@ -22,6 +22,8 @@ _DEPTH: Final = 32
 _REPEATS: Final = 3
 CHUNK: Final = 256
 """Rows of the prompt chunk that is measured, where the machine is fast enough."""
+SHORT: Final = 48
+"""Rows of a short message, with its template."""
 _CHUNK_S: Final = 0.5
 """A chunk is as long as takes about so long, guessing that a prompt's row costs a quarter of a decode step."""
 _PROMPT_ROW_SHARE: Final = 0.25
@@ -131,8 +133,8 @@ class Measuring:
             trial = self._backend.attention_trial(flash, kv_type)
             if trial is not None:
                 with closing(trial):
-                    read_s, write_s = yield from _try_out(trial, rows)
-                costs.append(AttentionCost(flash, kv_type, write_s, read_s))
+                    read_s, short_s, write_s = yield from _try_out(trial, rows)
+                costs.append(AttentionCost(flash, kv_type, write_s, read_s, short_s))
         if self._others() <= _QUIET:
             _write(file, costs)
             self._attention_done()
@@ -200,12 +202,14 @@ def _read(file: Path | None) -> Figures | None:
         return None  # measured again
 
 
-def _try_out(trial: AttentionTrial, rows: int) -> Generator[None, None, tuple[float, float]]:
-    """Seconds of a prompt's row and of a decode step. The shortest: ways are compared, and noise only adds."""
+def _try_out(trial: AttentionTrial, rows: int) -> Generator[None, None, tuple[float, float, float]]:
+    """Seconds of a row of a prompt, of a row of a short message, and of a decode step. The shortest: ways are compared, and noise only adds."""
     yield from _several(1, lambda: 0.0 if trial.fill(rows, TRIAL_DEPTH) else None)
     read = yield from _several(_REPEATS, lambda: trial.step(rows))
+    short = min(SHORT, rows)
+    shorts = yield from _several(_REPEATS, lambda: trial.step(short))
     write = yield from _several(3 * _REPEATS, lambda: trial.step(1))
-    return min(read) / rows, min(write)
+    return min(read) / rows, min(shorts) / short, min(write)
 
 
 def _several(count: int, attempt: Callable[[], float | None]) -> Generator[None, None, list[float]]:

@@ -1,27 +1,24 @@
 """Routes of our own API: health, the library, the starter model, changes, the machine, plans, activity, the version."""
 
-import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
-from engine.api import sse
+from engine.api.keeping import Removing
 from engine.api.models import Change, ModelPath, Removed
 from engine.api.requests import ModelName
-from engine.api.wire import from_json, to_json
-from engine.errors import EngineError, InvalidRequest
+from engine.api.wire import from_json
+from engine.errors import InvalidRequest
 from engine.server.body import read_json_body
-from engine.server.errors import JsonReply, error_event
-from engine.server.outbox import Outbox
+from engine.server.change_stream import ChangeStream
+from engine.server.errors import JsonReply
 from engine.server.service import Service
 
 HEALTH = "/health"
-CHANGE_PAUSE_SECONDS = 0.1
-"""Between two events of one listener: who hears of a change asks for everything again."""
 
 
 async def health(request: Request) -> Response:
@@ -54,9 +51,9 @@ async def add_model(request: Request) -> Response:
 async def remove_model(request: Request) -> Response:
     """POST /api/models/remove."""
     service = Service.of(request)
-    wanted = from_json(await read_json_body(request), ModelName)
+    wanted = from_json(await read_json_body(request), Removing)
     async with service.answers.interruptible(None):
-        outcome = await service.engine.remove(wanted.model)
+        outcome = await service.engine.remove(wanted.model, delete_file=wanted.delete_file)
     return JsonReply(Removed(outcome))
 
 
@@ -107,43 +104,21 @@ async def events(request: Request) -> Response:
     """GET /api/events: one event at once, then one after each change, until the client leaves."""
     if request.method == "HEAD":
         return Response(media_type="text/event-stream")
-    return ChangeStream(Service.of(request))
+    service = Service.of(request)
+    return ChangeStream(service, _changes(service))
 
 
-class ChangeStream(Response):
-    """Changes as server-sent events. Runs in the request's own task, as an answer does."""
-
-    def __init__(self, service: Service) -> None:
-        super().__init__()
-        self._service = service
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the client leaves or the service stops."""
-        del scope
-        outbox = Outbox(send, ping_seconds=self._service.ping_seconds)
-        change = sse.event(to_json(Change(models=True)))
-        try:
-            async with (
-                self._service.answers.interruptible(receive),
-                aclosing(self._service.engine.changes()) as changes,
-            ):
-                async for _ in changes:
-                    outbox.put(change)
-                    await asyncio.sleep(CHANGE_PAUSE_SECONDS)
-                    await outbox.room()
-        except ClientDisconnect:
-            outbox.abandon()
-        except BaseException as error:
-            if not (outbox.opened and isinstance(error, EngineError)):
-                outbox.abandon()
-                raise
-            outbox.put(error_event(error))
-            await outbox.finish()
+async def _changes(service: Service) -> AsyncGenerator[Change, None]:
+    async with aclosing(service.engine.changes()) as changes:
+        async for _ in changes:
+            yield Change(models=True)
 
 
 async def activity(request: Request) -> Response:
     """GET /api/activity: what would be cut off if the service ended now."""
-    return JsonReply({"running_answers": Service.of(request).answers.count})
+    service = Service.of(request)
+    downloads = service.hub.num_downloading if service.hub else 0
+    return JsonReply({"running_answers": service.answers.count, "running_downloads": downloads})
 
 
 async def version(request: Request) -> Response:

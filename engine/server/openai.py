@@ -39,13 +39,13 @@ EVENTS_HEADER = "x-inglenook-events"
 async def chat_completions(request: Request) -> Response:
     """POST /v1/chat/completions."""
     wanted = parse_chat(await read_json_body(request))
-    return _reply(request, wanted, chat_prompt(wanted), ChatShape)
+    return await _reply(request, wanted, chat_prompt(wanted), ChatShape)
 
 
 async def completions(request: Request) -> Response:
     """POST /v1/completions."""
     wanted = parse_completion(await read_json_body(request))
-    return _reply(request, wanted, _raw_prompt(wanted), TextShape)
+    return await _reply(request, wanted, _raw_prompt(wanted), TextShape)
 
 
 async def list_models(request: Request) -> Response:
@@ -83,14 +83,15 @@ def chat_prompt(wanted: ChatRequest) -> ChatPrompt:
     )
 
 
-def _reply(
+async def _reply(
     request: Request,
     wanted: ChatRequest | CompletionRequest,
     prompt: ChatPrompt | TextPrompt | TokenPrompt,
     kind: type[Shape],
 ) -> Response:
     service = Service.of(request)
-    sampling = sampling_params(wanted, service.sampling)
+    usual = await service.engine.sampling(wanted.model or None, service.sampling)
+    sampling = sampling_params(wanted, usual)
     order = _order(wanted, prompt, sampling)
     options = wanted.stream_options
     shape = kind(

@@ -2,7 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from starlette.requests import Request
 
@@ -10,6 +10,10 @@ from engine.server.interruption import Answers
 from engine.server.metering import Meter
 from engine.supervisor.answer import Answer, AnswerRequest, Engine
 from engine.types import SamplingParams
+
+if TYPE_CHECKING:  # the hub's clients take a tenth of a second to import
+    from engine.supervisor.hub import Hub
+    from engine.supervisor.keeping import Keeping
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,10 @@ class Service:
     sampling: SamplingParams
     """Where a request is silent."""
     ping_seconds: float
+    keeping: "Keeping | None" = None
+    """None: an engine without a library on disk."""
+    hub: "Hub | None" = None
+    """None: this service neither searches nor downloads."""
     answers: Answers = field(default_factory=Answers)
     meter: Meter = field(default_factory=Meter)
 

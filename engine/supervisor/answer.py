@@ -97,6 +97,8 @@ class ModelStatus:
     size_bytes: int
     created: int
     """Modification time of the file, seconds since the epoch."""
+    origin: str = ""
+    """Empty: the model folder; `added`, or the program that keeps it."""
     description: str = ""
     quantization: str = ""
     n_ctx_train: int | None = None
@@ -153,6 +155,14 @@ class Engine(Protocol):
     async def details(self, model: str) -> ModelDetails:
         """What the model's file says about itself, and its plan or why there is none."""
 
+    async def sampling(self, model: str | None, params: SamplingParams) -> SamplingParams:
+        """What a request to a model (None: the default one) gets where it is silent.
+
+        Args:
+            model: of the library; of one that there is not, nothing is known.
+            params: what holds for all models.
+        """
+
     async def add(self, path: str) -> ModelStatus:
         """Make a file known that lies anywhere; a known one is just returned.
 
@@ -162,8 +172,12 @@ class Engine(Protocol):
             SetupError: the list cannot be written.
         """
 
-    async def remove(self, model: str) -> Removal:
-        """Unload a model and take it out of the library; its file is never deleted.
+    async def remove(self, model: str, *, delete_file: bool = False) -> Removal:
+        """Unload a model and take it out of the library; at most its file goes to the trash.
+
+        Args:
+            model: of the library.
+            delete_file: also the files of one that was added from elsewhere, such as a download.
 
         Raises:
             InvalidRequest: it is answering (status 409), or cannot be removed from here.
@@ -255,6 +269,8 @@ def describe(model: LibraryModel) -> ModelDetails:
         parts_total=model.parts_total,
         size_bytes=model.size_bytes,
         registered=model.registered,
+        origin=model.origin,
+        companions=tuple(printable(file) for file in model.companions),
         name=model.name or "",
         architecture=_one_line(model.architecture),
         quantization=model.quantization or "",

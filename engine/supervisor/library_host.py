@@ -10,7 +10,7 @@ import psutil
 
 from engine.hardware.plan import Plan
 from engine.hub.library import LibraryModel
-from engine.ipc.messages import LoadProgress, ToSupervisor
+from engine.ipc.messages import LoadProgress, Measured, ToSupervisor
 from engine.supervisor.answer import Changes
 from engine.supervisor.eviction import Resident
 from engine.supervisor.host import Launch, ModelHost
@@ -22,7 +22,12 @@ class LibraryHost(ModelHost):
     """A ModelHost that says when its status changes."""
 
     def __init__(
-        self, entry: LibraryModel, launch: Launch, on_idle: Callable[[], None], changes: Changes
+        self,
+        entry: LibraryModel,
+        launch: Launch,
+        on_idle: Callable[[], None],
+        changes: Changes,
+        on_measured: Callable[[Measured], None],
     ) -> None:
         super().__init__(entry.id, launch, on_idle)
         self.path = entry.path
@@ -31,6 +36,7 @@ class LibraryHost(ModelHost):
         """Of the latest load."""
         self.loaded_since: float | None = None
         self._changes = changes
+        self._on_measured = on_measured
 
     @property
     def num_running(self) -> int:
@@ -49,8 +55,10 @@ class LibraryHost(ModelHost):
 
     def _on_message(self, message: ToSupervisor) -> None:
         super()._on_message(message)
-        if isinstance(message, LoadProgress):
+        if isinstance(message, LoadProgress | Measured):
             self._changes.note()
+        if isinstance(message, Measured):
+            self._on_measured(message)
 
     def _after_answer(self) -> None:
         super()._after_answer()
@@ -70,17 +78,10 @@ class LibraryHost(ModelHost):
         if self.measured is None:
             return []
         found = self.measured
-        said = [
-            f"measured here: reads {found.reads:,.0f} and writes {found.writes:,.0f} tokens a second"
+        return [
+            f"measured here: reads {found.reads:,.0f} and writes {found.writes:,.0f} tokens a second",
+            *found.attention,
         ]
-        times = {
-            "without flash attention": found.flash_share,
-            "with an 8-bit KV cache": found.small_cache_share,
-        }
-        shares = [f"{share:.2f} times the time {way}" for way, share in times.items() if share]
-        if shares:
-            said.append(f"attention measured here: {', '.join(shares)}")
-        return said
 
     @property
     def resident(self) -> Resident:

@@ -62,8 +62,8 @@ class Room:
         """A model became idle, or its worker is gone."""
         aio.spawn(self._tell_changed(), name="news of free memory")
 
-    def idle(self, other_than: Path) -> list[Resident]:
-        """Models that could leave for this one."""
+    def idle(self, other_than: Path | None) -> list[Resident]:
+        """Models that could leave for this one; None: for one that is not here yet."""
         return [
             host.resident
             for host in self._hosts()

@@ -25,7 +25,12 @@ class StarterFetch:
     """The one fetch of the starter model that a service may have."""
 
     def __init__(
-        self, folder: Path, on_change: Callable[[], None], starter: Starter = STARTER
+        self,
+        folder: Path,
+        on_change: Callable[[], None],
+        starter: Starter = STARTER,
+        *,
+        before: Callable[[], None] = lambda: None,
     ) -> None:
         """Nothing is started yet.
 
@@ -33,10 +38,12 @@ class StarterFetch:
             folder: of the library.
             on_change: called on the event loop whenever `info` would tell something new.
             starter: the model.
+            before: called before the first connection; what it raises stops the fetch.
         """
         self._folder = folder
         self._on_change = on_change
         self._starter = starter
+        self._before = before
         self._task: asyncio.Task[None] | None = None
         self._stop = threading.Event()
         self._stage = ""
@@ -95,6 +102,7 @@ class StarterFetch:
                 raise _StoppedError
             loop.call_soon_threadsafe(self._progress, stage, fraction)
 
+        self._before()
         install_starter(self._folder, progress, self._starter)
 
     def _progress(self, stage: str, fraction: float) -> None:

@@ -11,6 +11,7 @@ import os
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,12 @@ from engine.hardware.parts import installed_parts
 from engine.hardware.probe import Hardware
 from engine.hardware.report import as_json, plan_as_json
 from engine.hub.library import Library, LibraryModel
+from engine.hub.model_defaults import DefaultsStore, for_loading, for_sampling
 from engine.hub.removal import Removal
-from engine.ipc.messages import Load
+from engine.ipc.messages import Load, Measured
 from engine.supervisor.answer import Answer, AnswerRequest, Changes, ModelStatus, describe
+from engine.supervisor.appraisal import Appraisal
+from engine.supervisor.ghosts import Ghosts
 from engine.supervisor.host import Launch
 from engine.supervisor.library_host import LibraryHost
 from engine.supervisor.planning import (
@@ -46,7 +50,9 @@ from engine.supervisor.planning import (
 from engine.supervisor.process import Worker, WorkerProcess
 from engine.supervisor.room import PATIENCE_S, Room
 from engine.supervisor.running import RunningAnswer
+from engine.supervisor.speed_book import SpeedBook
 from engine.supervisor.starter import StarterFetch
+from engine.types import SamplingParams
 
 logger = logging.getLogger(__name__)
 
@@ -62,9 +68,11 @@ class Supervisor:
         *,
         default_model: str | None = None,
         cache_folder: Path | None = None,
+        defaults: DefaultsStore | None = None,
         start: Callable[[str], Awaitable[Worker]] = WorkerProcess.start,
         load_overrides: Mapping[str, Any] | None = None,
         patience_s: float = PATIENCE_S,
+        before_connecting: Callable[[], None] = lambda: None,
     ) -> None:
         """Nothing is started yet.
 
@@ -74,24 +82,31 @@ class Supervisor:
             probe: looks at the machine; called again for every load, as free memory changes.
             default_model: answers requests that name none.
             cache_folder: where workers keep conversations and measurements; None: nowhere.
+            defaults: what was chosen for single models; None: nothing.
             start: starts a worker process.
             load_overrides: fields of `Load` that tests set, such as the fake backend.
             patience_s: how long a load waits for a model that always has work.
+            before_connecting: called before the starter model is fetched; what it raises stops it.
         """
         self._library = library
         self._settings = settings
         self._probe = probe
         self._default_model = default_model
         self._cache_folder = cache_folder
+        self._defaults = defaults
         self._kept = cache_folder / KEPT if cache_folder else None
         self._start = start
         self._load_overrides = dict(load_overrides or {})
         self._hosts: dict[str, LibraryHost] = {}
         self._room = Room(probe, self._hosts_now, cache_folder, patience_s=patience_s)
         self._library_turn = asyncio.Lock()
+        self.appraisal = Appraisal(
+            probe, lambda: self._room.idle(None), settings, SpeedBook(cache_folder), Ghosts()
+        )
+        """What models would cost that are not here."""
         self._closing = False
         self._changes = Changes()
-        self._starter = StarterFetch(library.folder, self._changes.note)
+        self._starter = StarterFetch(library.folder, self._changes.note, before=before_connecting)
 
     # --- Engine --------------------------------------------------------------------------------
 
@@ -100,7 +115,7 @@ class Supervisor:
         """See Engine."""
         if self._closing:
             raise ServiceUnavailable("The service is stopping.", hint="Try again in a moment.")
-        entry = await self._find(model)
+        entry = await self.find(model)
         running = RunningAnswer(uuid.uuid4().hex, entry.id, request)
         host = self._host(entry)
         host.submit(running)
@@ -111,7 +126,7 @@ class Supervisor:
 
     async def read_ahead(self, model: str | None, request: AnswerRequest) -> bool:
         """See Engine."""
-        host = self._host_of(await self._find(model))
+        host = self._host_of(await self.find(model))
         return host is not None and host.read_ahead(request)
 
     async def models(self) -> list[ModelStatus]:
@@ -128,7 +143,7 @@ class Supervisor:
 
     async def details(self, model: str) -> ModelDetails:
         """See Engine."""
-        entry = await self._find(model)
+        entry = await self.find(model)
         host = self._host_of(entry)
         plan = host.plan if host and host.loaded else None
         details = await asyncio.to_thread(describe, entry)
@@ -139,6 +154,15 @@ class Supervisor:
             details = msgspec.structs.replace(details, plan_problem=str(error))
         problem = entry.problem or (str(host.problem) if host and host.problem else None)
         return msgspec.structs.replace(details, plan=wire, problem=problem)
+
+    def note_change(self) -> None:
+        """`models` would tell something new."""
+        self._changes.note()
+
+    async def entries(self) -> list[LibraryModel]:
+        """The library itself, with files and headers."""
+        async with self._library_turn:
+            return await asyncio.to_thread(self._library.models)
 
     async def add(self, path: str) -> ModelStatus:
         """See Engine."""
@@ -154,7 +178,17 @@ class Supervisor:
             await self._library_changed()
         return self._status(entry)
 
-    async def remove(self, model: str) -> Removal:
+    async def sampling(self, model: str | None, params: SamplingParams) -> SamplingParams:
+        """See Engine."""
+        if self._defaults is None:
+            return params
+        try:
+            entry = await self.find(model)
+        except EngineError:
+            return params  # the answer says why
+        return for_sampling(await asyncio.to_thread(self._defaults.read, entry.path), params)
+
+    async def remove(self, model: str, *, delete_file: bool = False) -> Removal:
         """See Engine."""
         async with self._library_turn:  # until it is gone, nobody finds it to ask it something
             entry = await asyncio.to_thread(self._library.get, model)
@@ -167,7 +201,9 @@ class Supervisor:
                         status=409,
                     )
                 await host.stop()
-            outcome = await asyncio.to_thread(self._library.remove, entry.id)
+            outcome = await asyncio.to_thread(
+                self._library.remove, entry.id, delete_file=delete_file
+            )
             if host:
                 del self._hosts[entry.id]
             await self._library_changed()
@@ -175,13 +211,13 @@ class Supervisor:
 
     async def load(self, model: str) -> ModelStatus:
         """See Engine."""
-        entry = await self._find(model)
+        entry = await self.find(model)
         await self._host(entry).ensure_ready()
         return self._status(entry)
 
     async def unload(self, model: str) -> ModelStatus:
         """See Engine."""
-        entry = await self._find(model)
+        entry = await self.find(model)
         if host := self._host_of(entry):
             await host.stop()
         return self._status(entry)
@@ -193,9 +229,10 @@ class Supervisor:
 
     async def plan(self, model: str) -> dict[str, object]:
         """See Engine."""
-        entry, hardware = await self._find(model), await asyncio.to_thread(self._probe)
+        entry, hardware = await self.find(model), await asyncio.to_thread(self._probe)
         idle, folder = self._room.idle(entry.path), self._cache_folder
-        plan = plan_model(entry, hardware, self._settings, idle=idle, cache_folder=folder)
+        settings = await self._settings_for(entry)
+        plan = plan_model(entry, hardware, settings, idle=idle, cache_folder=folder)
         return plan_as_json(plan)
 
     async def starter(self) -> StarterInfo:
@@ -242,7 +279,7 @@ class Supervisor:
 
     # --- models --------------------------------------------------------------------------------
 
-    async def _find(self, model: str | None) -> LibraryModel:
+    async def find(self, model: str | None) -> LibraryModel:
         """Look a model up beside the event loop: the library may lie on a slow disk."""
         loaded = [h.model for h in self._hosts.values() if h.state in ("ready", "loading")]
         async with self._library_turn:
@@ -284,9 +321,18 @@ class Supervisor:
             load_turn=self._room.turn,
             idle_timeout_s=self._settings.idle_timeout_s,
         )
-        new = LibraryHost(entry, launch, self._room.tell_changed, self._changes)
+        new = LibraryHost(
+            entry, launch, self._room.tell_changed, self._changes, partial(self._measured, entry)
+        )
         self._put(new)
         return new
+
+    def _measured(self, entry: LibraryModel, found: Measured) -> None:
+        if entry.header is not None:
+            path, size = os.fspath(entry.path), entry.size_bytes
+            self.appraisal.note_speed(
+                path, entry.header, size, writes=found.writes, reads=found.reads
+            )
 
     def _put(self, host: LibraryHost) -> None:
         if old := self._hosts.get(host.model):  # of a file that is gone, whose id is free again
@@ -315,6 +361,7 @@ class Supervisor:
             id=entry.id,
             state=host.state if host else "unloaded",
             path=printable(os.fspath(entry.path)),
+            origin=entry.origin,
             size_bytes=entry.size_bytes,
             created=entry.modified,
             description=loaded.description if loaded else entry.name or "",
@@ -335,9 +382,15 @@ class Supervisor:
 
     # --- loading -------------------------------------------------------------------------------
 
+    async def _settings_for(self, entry: LibraryModel) -> ModelSettings:
+        if self._defaults is None:
+            return self._settings
+        return for_loading(await asyncio.to_thread(self._defaults.read, entry.path), self._settings)
+
     async def _prepare(self, host: LibraryHost) -> Load:
-        entry = await self._find(host.model)
-        settings = settings_after_death(self._settings, host.plan, died=host.has_died)
+        entry = await self.find(host.model)
+        chosen = await self._settings_for(entry)
+        settings = settings_after_death(chosen, host.plan, died=host.has_died)
         draft = await asyncio.to_thread(draft_of, self._library, entry, settings)
         plan = host.plan = await self._room.make(entry, settings, draft)
         for reason in plan.reasons:

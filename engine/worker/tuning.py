@@ -78,13 +78,7 @@ class Tuning:
         if self._told is None:
             return
         found = read_attention(*self._attention) if self._attention else AttentionFigures()
-        self._send(
-            msgspec.structs.replace(
-                self._told,
-                flash_share=found.flash_share,
-                small_cache_share=found.small_cache_share,
-            )
-        )
+        self._send(msgspec.structs.replace(self._told, attention=list(found.told)))
 
 
 def _attention(load: Load) -> tuple[Path, Path] | None:

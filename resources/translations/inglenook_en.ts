@@ -2,6 +2,16 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en" sourcelanguage="en">
 <context>
+    <name>ChoiceTable</name>
+    <message numerus="yes">
+        <source>%n part(s) missing</source>
+        <translation>
+            <numerusform>%n part missing</numerusform>
+            <numerusform>%n parts missing</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>DetailsPane</name>
     <message numerus="yes">
         <source>%n answer(s) running</source>
@@ -18,6 +28,13 @@
         <translation>
             <numerusform>Other programs are being answered (%n answer).</numerusform>
             <numerusform>Other programs are being answered (%n answers).</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Models are being downloaded (%n download(s)).</source>
+        <translation>
+            <numerusform>Models are being downloaded (%n download).</numerusform>
+            <numerusform>Models are being downloaded (%n downloads).</numerusform>
         </translation>
     </message>
 </context>

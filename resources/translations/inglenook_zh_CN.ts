@@ -226,6 +226,84 @@
     </message>
 </context>
 <context>
+    <name>CardPage</name>
+    <message>
+        <source>Find a model</source>
+        <translation>查找模型</translation>
+    </message>
+    <message>
+        <source>Choose one in the list: its page says what each of its files would do here.</source>
+        <translation>在列表中选择一个：其页面会说明每个文件在本机的表现。</translation>
+    </message>
+    <message>
+        <source>Asking the hub…</source>
+        <translation>正在询问模型库…</translation>
+    </message>
+    <message>
+        <source>{0} cannot be shown</source>
+        <translation>无法显示 {0}</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+</context>
+<context>
+    <name>CardPane</name>
+    <message>
+        <source>The chosen repository</source>
+        <translation>所选模型库页面</translation>
+    </message>
+    <message>
+        <source>Open its page</source>
+        <translation>打开其网页</translation>
+    </message>
+    <message>
+        <source>There is no model file in it that could run here.</source>
+        <translation>其中没有能在本机运行的模型文件。</translation>
+    </message>
+    <message>
+        <source>Look again</source>
+        <translation>重新查看</translation>
+    </message>
+    <message>
+        <source>Ask the hub whether it may be downloaded now</source>
+        <translation>询问模型库现在是否可以下载</translation>
+    </message>
+    <message>
+        <source>Recommended for this machine: {0}, {1}.</source>
+        <translation>为本机推荐：{0}，{1}。</translation>
+    </message>
+    <message>
+        <source>{0} licence</source>
+        <translation>{0} 许可证</translation>
+    </message>
+    <message>
+        <source>{0} tokens of context</source>
+        <translation>上下文 {0} 个词元</translation>
+    </message>
+    <message>
+        <source>updated {0}</source>
+        <translation>更新于 {0}</translation>
+    </message>
+    <message>
+        <source>Its authors want their licence to be accepted first: sign in on its page and accept it, then put your token into the network settings.</source>
+        <translation>作者要求先接受其许可证：请在其网页登录并接受，然后在网络设置中填入您的令牌。</translation>
+    </message>
+    <message>
+        <source>With its part for pictures ({0})</source>
+        <translation>连同识图部分（{0}）</translation>
+    </message>
+    <message>
+        <source>With its draft model ({0})</source>
+        <translation>连同草稿模型（{0}）</translation>
+    </message>
+    <message>
+        <source>Downloaded together: {0}</source>
+        <translation>一并下载：{0}</translation>
+    </message>
+</context>
+<context>
     <name>ChatPage</name>
     <message>
         <source>Ask anything. The answer is computed on this machine, and nothing leaves it.</source>
@@ -284,6 +362,110 @@
     </message>
 </context>
 <context>
+    <name>ChoiceDetails</name>
+    <message>
+        <source>What it costs here</source>
+        <translation>在本机的开销</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+    <message>
+        <source>File</source>
+        <translation>文件</translation>
+    </message>
+    <message>
+        <source>Parts</source>
+        <translation>分卷</translation>
+    </message>
+    <message>
+        <source>Recommended</source>
+        <translation>推荐</translation>
+    </message>
+    <message>
+        <source>{0} ({1} tokens of context)</source>
+        <translation>{0}（上下文 {1} 个词元）</translation>
+    </message>
+    <message>
+        <source>On this machine</source>
+        <translation>本机</translation>
+    </message>
+    <message>
+        <source>Needs</source>
+        <translation>需要</translation>
+    </message>
+    <message>
+        <source>Weights</source>
+        <translation>权重</translation>
+    </message>
+    <message>
+        <source>KV cache</source>
+        <translation>KV 缓存</translation>
+    </message>
+    <message>
+        <source>Computing</source>
+        <translation>计算</translation>
+    </message>
+    <message>
+        <source>Free memory</source>
+        <translation>可用内存</translation>
+    </message>
+    <message>
+        <source>Writes</source>
+        <translation>生成</translation>
+    </message>
+    <message>
+        <source>Reads</source>
+        <translation>读取</translation>
+    </message>
+    <message>
+        <source>By formula; the exact figures are being worked out…</source>
+        <translation>按公式估算；正在计算精确数值…</translation>
+    </message>
+    <message>
+        <source>Exact: llama.cpp&apos;s own figures for this file.</source>
+        <translation>精确：llama.cpp 对此文件给出的数值。</translation>
+    </message>
+    <message>
+        <source>By formula, from the file&apos;s size and what is known of the model.</source>
+        <translation>按公式估算：依据文件大小和已知的模型信息。</translation>
+    </message>
+</context>
+<context>
+    <name>ChoiceTable</name>
+    <message>
+        <source>Files</source>
+        <translation>文件</translation>
+    </message>
+    <message>
+        <source>Enter downloads</source>
+        <translation>按 Enter 下载</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n part(s) missing</source>
+        <translation>
+            <numerusform>缺少 %n 个分卷</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Downloaded</source>
+        <translation>已下载</translation>
+    </message>
+    <message>
+        <source>Download</source>
+        <translation>下载</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>继续</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+</context>
+<context>
     <name>CodeBlock</name>
     <message>
         <source>Code {0}</source>
@@ -331,6 +513,57 @@
     <message>
         <source>Tokens of this conversation in the context</source>
         <translation>此对话在上下文中的词元数</translation>
+    </message>
+</context>
+<context>
+    <name>Connections</name>
+    <message>
+        <source>Last</source>
+        <translation>最近一次</translation>
+    </message>
+    <message>
+        <source>Host</source>
+        <translation>主机</translation>
+    </message>
+    <message>
+        <source>Purpose</source>
+        <translation>用途</translation>
+    </message>
+    <message>
+        <source>Requests</source>
+        <translation>请求</translation>
+    </message>
+    <message>
+        <source>Received</source>
+        <translation>已接收</translation>
+    </message>
+    <message>
+        <source>Stopped</source>
+        <translation>已拦截</translation>
+    </message>
+    <message>
+        <source>Search</source>
+        <translation>搜索</translation>
+    </message>
+    <message>
+        <source>Card</source>
+        <translation>模型页</translation>
+    </message>
+    <message>
+        <source>Beginning of a file</source>
+        <translation>文件开头</translation>
+    </message>
+    <message>
+        <source>Download</source>
+        <translation>下载</translation>
+    </message>
+    <message>
+        <source>Starter model</source>
+        <translation>入门模型</translation>
+    </message>
+    <message>
+        <source>Hub</source>
+        <translation>模型库</translation>
     </message>
 </context>
 <context>
@@ -558,6 +791,10 @@
         <translation>大小</translation>
     </message>
     <message>
+        <source>Comes from</source>
+        <translation>来源</translation>
+    </message>
+    <message>
         <source>{0} of {1}</source>
         <translation>{0} / {1}</translation>
     </message>
@@ -576,6 +813,99 @@
     <message>
         <source>The path was copied.</source>
         <translation>已复制路径。</translation>
+    </message>
+</context>
+<context>
+    <name>DownloadRow</name>
+    <message>
+        <source>Show</source>
+        <translation>显示</translation>
+    </message>
+    <message>
+        <source>Show this model in the list</source>
+        <translation>在列表中显示此模型</translation>
+    </message>
+    <message>
+        <source>Earlier</source>
+        <translation>提前</translation>
+    </message>
+    <message>
+        <source>Later</source>
+        <translation>推后</translation>
+    </message>
+    <message>
+        <source>Pause</source>
+        <translation>暂停</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>继续</translation>
+    </message>
+    <message>
+        <source>Take off this list</source>
+        <translation>从列表中移除</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+</context>
+<context>
+    <name>Downloads</name>
+    <message>
+        <source>Waits for its turn</source>
+        <translation>排队中</translation>
+    </message>
+    <message>
+        <source>Downloading</source>
+        <translation>正在下载</translation>
+    </message>
+    <message>
+        <source>No connection, tries again</source>
+        <translation>连接中断，正在重试</translation>
+    </message>
+    <message>
+        <source>Paused</source>
+        <translation>已暂停</translation>
+    </message>
+    <message>
+        <source>Checking</source>
+        <translation>正在校验</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>已完成</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>失败</translation>
+    </message>
+    <message>
+        <source>{0} %</source>
+        <translation>{0} %</translation>
+    </message>
+    <message>
+        <source>{0} left</source>
+        <translation>剩余 {0}</translation>
+    </message>
+    <message>
+        <source>{0}/s</source>
+        <translation>{0}/秒</translation>
+    </message>
+    <message>
+        <source>{0} of {1}</source>
+        <translation>{0} / {1}</translation>
+    </message>
+</context>
+<context>
+    <name>DownloadsPanel</name>
+    <message>
+        <source>Downloads</source>
+        <translation>下载</translation>
     </message>
 </context>
 <context>
@@ -655,6 +985,65 @@
     </message>
 </context>
 <context>
+    <name>Hub</name>
+    <message>
+        <source>Quantization</source>
+        <translation>量化</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>大小</translation>
+    </message>
+    <message>
+        <source>Needs</source>
+        <translation>需要</translation>
+    </message>
+    <message>
+        <source>On this machine</source>
+        <translation>本机</translation>
+    </message>
+    <message>
+        <source>Tokens/s</source>
+        <translation>词元/秒</translation>
+    </message>
+    <message>
+        <source>Recommended</source>
+        <translation>推荐</translation>
+    </message>
+    <message>
+        <source>{0} parameters</source>
+        <translation>{0} 参数</translation>
+    </message>
+    <message>
+        <source>{0} downloads</source>
+        <translation>{0} 次下载</translation>
+    </message>
+    <message>
+        <source>Licence to accept</source>
+        <translation>需接受许可证</translation>
+    </message>
+    <message>
+        <source>Fits</source>
+        <translation>放得下</translation>
+    </message>
+    <message>
+        <source>Fits with a shorter context</source>
+        <translation>缩短上下文后放得下</translation>
+    </message>
+    <message>
+        <source>Does not fit</source>
+        <translation>放不下</translation>
+    </message>
+    <message>
+        <source>Not known</source>
+        <translation>未知</translation>
+    </message>
+    <message>
+        <source>about {0} tokens/s</source>
+        <translation>约 {0} 词元/秒</translation>
+    </message>
+</context>
+<context>
     <name>KeyboardMap</name>
     <message>
         <source>Keyboard</source>
@@ -730,6 +1119,25 @@
     </message>
 </context>
 <context>
+    <name>Ledger</name>
+    <message>
+        <source>Connections to other machines</source>
+        <translation>与其他机器的连接</translation>
+    </message>
+    <message>
+        <source>Latest first</source>
+        <translation>最近的在前</translation>
+    </message>
+    <message>
+        <source>There was none yet.</source>
+        <translation>还没有。</translation>
+    </message>
+    <message>
+        <source>All of them: nothing in this app connects past this list.</source>
+        <translation>全部连接：本应用的任何连接都会记录在此。</translation>
+    </message>
+</context>
+<context>
     <name>Library</name>
     <message>
         <source>Loading, {0} %</source>
@@ -758,6 +1166,10 @@
     <message>
         <source>Cannot be used</source>
         <translation>无法使用</translation>
+    </message>
+    <message>
+        <source>added</source>
+        <translation>已添加</translation>
     </message>
 </context>
 <context>
@@ -815,6 +1227,12 @@
             <numerusform>其他程序正在接收回答（%n 个）。</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>Models are being downloaded (%n download(s)).</source>
+        <translation>
+            <numerusform>正在下载模型（%n 个）。</numerusform>
+        </translation>
+    </message>
     <message>
         <source>Keep the service running for them? The next start finds it again.</source>
         <translation>要为它们保留服务吗？下次启动时会重新找到它。</translation>
@@ -826,6 +1244,18 @@
     <message>
         <source>Stop it</source>
         <translation>停止服务</translation>
+    </message>
+    <message>
+        <source>Finish in the background? Otherwise they go on with what is there at the next start.</source>
+        <translation>要在后台完成吗？否则下次启动时从已下载的部分继续。</translation>
+    </message>
+    <message>
+        <source>Finish in the background</source>
+        <translation>在后台完成</translation>
+    </message>
+    <message>
+        <source>Stop for now</source>
+        <translation>暂时停止</translation>
     </message>
 </context>
 <context>
@@ -943,12 +1373,155 @@
         <translation>撤销</translation>
     </message>
     <message>
+        <source>The download of {0} was cancelled.</source>
+        <translation>已取消下载 {0}。</translation>
+    </message>
+    <message>
+        <source>{0} is ready.</source>
+        <translation>{0} 已就绪。</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>显示</translation>
+    </message>
+    <message>
         <source>The next start of the service loads {0} that way.</source>
         <translation>服务下次启动时将以这种方式加载 {0}。</translation>
     </message>
     <message>
         <source>Restart now</source>
         <translation>立即重启</translation>
+    </message>
+</context>
+<context>
+    <name>NetworkSection</name>
+    <message>
+        <source>Network</source>
+        <translation>网络</translation>
+    </message>
+    <message>
+        <source>Offline</source>
+        <translation>离线</translation>
+    </message>
+    <message>
+        <source>Token</source>
+        <translation>令牌</translation>
+    </message>
+    <message>
+        <source>Hub</source>
+        <translation>模型库</translation>
+    </message>
+    <message>
+        <source>Address of the model hub, or of a mirror of it; it begins with https://.</source>
+        <translation>模型库或其镜像的地址，以 https:// 开头。</translation>
+    </message>
+    <message>
+        <source>As the system says</source>
+        <translation>跟随系统</translation>
+    </message>
+    <message>
+        <source>Proxy</source>
+        <translation>代理</translation>
+    </message>
+    <message>
+        <source>Such as http://proxy:3128 or socks5h://localhost:1080.</source>
+        <translation>例如 http://proxy:3128 或 socks5h://localhost:1080。</translation>
+    </message>
+    <message>
+        <source>Download limit</source>
+        <translation>下载限速</translation>
+    </message>
+    <message>
+        <source>In MB a second, for all downloads together.</source>
+        <translation>单位 MB/秒，所有下载合计。</translation>
+    </message>
+    <message>
+        <source>None</source>
+        <translation>不限</translation>
+    </message>
+    <message>
+        <source>Folder of downloads</source>
+        <translation>下载文件夹</translation>
+    </message>
+    <message>
+        <source>From your account&apos;s page of the hub, with the right to read</source>
+        <translation>来自模型库的账户页面，需有读取权限</translation>
+    </message>
+    <message>
+        <source>hf_…</source>
+        <translation>hf_…</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>保存</translation>
+    </message>
+    <message>
+        <source>Keep this token in a file that only you can read</source>
+        <translation>将此令牌保存在只有您能读取的文件中</translation>
+    </message>
+    <message>
+        <source>Forget</source>
+        <translation>清除</translation>
+    </message>
+    <message>
+        <source>Forget the token that is kept here</source>
+        <translation>清除此处保存的令牌</translation>
+    </message>
+    <message>
+        <source>Choose…</source>
+        <translation>选择…</translation>
+    </message>
+    <message>
+        <source>Choose the folder that downloads go to</source>
+        <translation>选择下载的存放文件夹</translation>
+    </message>
+    <message>
+        <source>Use the default</source>
+        <translation>使用默认值</translation>
+    </message>
+    <message>
+        <source>The hub&apos;s own folder, where other programs find them, too</source>
+        <translation>模型库自己的文件夹，其他程序也能找到</translation>
+    </message>
+    <message>
+        <source>Choose the folder of downloads</source>
+        <translation>选择下载文件夹</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+    <message>
+        <source>On: nothing here connects to another machine. No search, no download.</source>
+        <translation>已开启：不连接任何其他机器。无法搜索和下载。</translation>
+    </message>
+    <message>
+        <source>Off: the hub is reached when you search or download, and only then.</source>
+        <translation>已关闭：仅在您搜索或下载时才连接模型库。</translation>
+    </message>
+    <message>
+        <source>The hub&apos;s own folder, where other programs find them, too.</source>
+        <translation>模型库自己的文件夹，其他程序也能找到。</translation>
+    </message>
+    <message>
+        <source>None. It is needed only for models whose licence has to be accepted.</source>
+        <translation>无。只有需要接受许可证的模型才用得到。</translation>
+    </message>
+    <message>
+        <source>Set, in this app.</source>
+        <translation>已在本应用中设置。</translation>
+    </message>
+    <message>
+        <source>Set, from the environment.</source>
+        <translation>已设置，来自环境变量。</translation>
+    </message>
+    <message>
+        <source>Set, from the hub&apos;s own tools.</source>
+        <translation>已设置，来自模型库自己的工具。</translation>
+    </message>
+    <message>
+        <source>It is {0}&apos;s.</source>
+        <translation>属于 {0}。</translation>
     </message>
 </context>
 <context>
@@ -1037,6 +1610,17 @@
     <message>
         <source>Does not fit: needs {0}, {1} free</source>
         <translation>放不下：需要 {0}，空闲 {1}</translation>
+    </message>
+</context>
+<context>
+    <name>Readme</name>
+    <message>
+        <source>The rest is on its page.</source>
+        <translation>其余内容见其网页。</translation>
+    </message>
+    <message>
+        <source>From its page</source>
+        <translation>网页说明</translation>
     </message>
 </context>
 <context>
@@ -1175,6 +1759,73 @@
     <message>
         <source>Choose the models folder</source>
         <translation>选择模型文件夹</translation>
+    </message>
+</context>
+<context>
+    <name>SearchPanel</name>
+    <message>
+        <source>More</source>
+        <translation>更多</translation>
+    </message>
+    <message>
+        <source>Show more of what was found</source>
+        <translation>显示更多结果</translation>
+    </message>
+    <message>
+        <source>Search the hub</source>
+        <translation>搜索模型库</translation>
+    </message>
+    <message>
+        <source>Search the hub (Ctrl+F)</source>
+        <translation>搜索模型库 (Ctrl+F)</translation>
+    </message>
+    <message>
+        <source>Trending first</source>
+        <translation>热门优先</translation>
+    </message>
+    <message>
+        <source>Most downloads first</source>
+        <translation>下载最多优先</translation>
+    </message>
+    <message>
+        <source>Most liked first</source>
+        <translation>最受喜爱优先</translation>
+    </message>
+    <message>
+        <source>Newest first</source>
+        <translation>最新优先</translation>
+    </message>
+    <message>
+        <source>Order</source>
+        <translation>排序</translation>
+    </message>
+    <message>
+        <source>What stands first</source>
+        <translation>排在前面的是什么</translation>
+    </message>
+    <message>
+        <source>What was found</source>
+        <translation>搜索结果</translation>
+    </message>
+    <message>
+        <source>Models of the hub</source>
+        <translation>模型库中的模型</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+    <message>
+        <source>Searching…</source>
+        <translation>正在搜索…</translation>
+    </message>
+    <message>
+        <source>The hub was not asked: these are the models the app knows by itself.</source>
+        <translation>没有询问模型库：这些是应用自带的模型目录。</translation>
+    </message>
+    <message>
+        <source>Nothing was found. Search for fewer or other words.</source>
+        <translation>没有找到。请减少或更换搜索词。</translation>
     </message>
 </context>
 <context>
@@ -1326,6 +1977,21 @@
     </message>
 </context>
 <context>
+    <name>Side</name>
+    <message>
+        <source>Which models</source>
+        <translation>哪些模型</translation>
+    </message>
+    <message>
+        <source>On this machine</source>
+        <translation>本机</translation>
+    </message>
+    <message>
+        <source>Find</source>
+        <translation>查找</translation>
+    </message>
+</context>
+<context>
     <name>Sidebar</name>
     <message>
         <source>New chat</source>
@@ -1354,6 +2020,41 @@
     <message>
         <source>Delete (Del)</source>
         <translation>删除 (Del)</translation>
+    </message>
+</context>
+<context>
+    <name>SuggestionCard</name>
+    <message>
+        <source>Download</source>
+        <translation>下载</translation>
+    </message>
+    <message>
+        <source>Download this model</source>
+        <translation>下载此模型</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Stop the download; nothing is left behind</source>
+        <translation>停止下载，不留下任何文件</translation>
+    </message>
+    <message>
+        <source>Recommended: {0}</source>
+        <translation>推荐理由：{0}</translation>
+    </message>
+    <message>
+        <source>{0} to download</source>
+        <translation>需下载 {0}</translation>
+    </message>
+    <message>
+        <source>{0} licence</source>
+        <translation>{0} 许可证</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
     </message>
 </context>
 <context>
@@ -1407,12 +2108,24 @@
         <translation>第一个模型</translation>
     </message>
     <message>
-        <source>Models run on this machine: what you write to them stays here. This one is small enough for every machine and good for a first try.</source>
-        <translation>模型在本机运行：您写给它们的内容都留在这里。这个模型很小，任何机器都能运行，适合初次尝试。</translation>
+        <source>Looking for a model that suits this machine…</source>
+        <translation>正在寻找适合本机的模型…</translation>
+    </message>
+    <message>
+        <source>Or a small one to begin with, good on every machine:</source>
+        <translation>或者先用一个小模型，任何电脑都能运行：</translation>
     </message>
     <message>
         <source>Or drop a GGUF file anywhere on this page.</source>
         <translation>或将 GGUF 文件拖放到此页任意位置。</translation>
+    </message>
+    <message>
+        <source>Find others…</source>
+        <translation>查找其他…</translation>
+    </message>
+    <message>
+        <source>Look for other models</source>
+        <translation>查找其他模型</translation>
     </message>
     <message>
         <source>Add a file…</source>
@@ -1437,6 +2150,18 @@
     <message>
         <source>Stop the download; nothing is left behind</source>
         <translation>停止下载，不留下任何文件</translation>
+    </message>
+    <message>
+        <source>Models run on this machine: what you write to them stays here.</source>
+        <translation>模型在本机运行：您写的内容都留在本机。</translation>
+    </message>
+    <message>
+        <source>This one is small enough for every machine and good for a first try.</source>
+        <translation>这个模型足够小，任何电脑都能运行，适合初次尝试。</translation>
+    </message>
+    <message>
+        <source>This one suits the memory and the speed of yours.</source>
+        <translation>这个模型适合您这台电脑的内存和速度。</translation>
     </message>
     <message>
         <source>{0} to download · {1} licence</source>

@@ -1,5 +1,6 @@
 """The borders hold, and the contracts that guard them bite."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ PLANTED = [
     ("engine/api/sse.py", "import engine.supervisor.answer"),
     ("app/cli.py", "import engine.supervisor.supervisor"),
     ("resources/__init__.py", "import engine.paths"),
+    ("engine/supervisor/hub.py", "import urllib3"),
 ]
 
 
@@ -32,6 +34,19 @@ def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=100,
     )
+
+
+def test_one_module_opens_connections_to_other_machines() -> None:
+    """`network` makes the clients (the hub library gets its own from it), so the offline switch and the ledger see everything."""
+    makes = re.compile(
+        r"\b(PoolManager|ProxyManager|HTTPConnection|urlopen|create_connection|Client)\("
+    )
+    makers = {
+        path.name
+        for path in (ROOT / "engine" / "hub").rglob("*.py")
+        if makes.search(path.read_text())
+    }
+    assert makers == {"network.py"}
 
 
 def test_the_contracts_hold() -> None:

@@ -9,7 +9,7 @@ import pytest
 from engine.backends.base import TRIAL_DEPTH, SeqId
 from engine.backends.llamacpp.backend import LlamaBackend
 from engine.errors import UnsupportedByBackend
-from engine.hardware.attention import AttentionFigures, read_attention
+from engine.hardware.attention import read_attention
 from engine.scheduler.measuring import Measuring
 from engine.types import KvType
 from tests.backends.conformance import TEXT, BackendConformance, feed
@@ -102,16 +102,19 @@ def test_spare_time_measures_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         steps += 1
         assert steps < 200
     found = read_attention(cache, model)
-    assert found.flash_share is not None
-    assert found.small_cache_share is not None
+    assert found.without_flash is not None
+    assert found.small_cache is not None
+    assert len(found.told) == 2
     assert told == ["attention"]
     second = measuring()
     assert second.figures == first.figures
     assert [second.step(SeqId(2)), second.step(SeqId(2))] == [True, False]
-    file.write_bytes(b'[{"flash": true, "kv_type": "f16", "write_s": 0, "read_s": 1}]')
-    assert read_attention(cache, model).flash_share is None
+    file.write_bytes(
+        b'[{"flash": true, "kv_type": "f16", "write_s": 0, "read_s": 1, "short_s": 1}]'
+    )
+    assert read_attention(cache, model).without_flash is None
     model.write_bytes(model.read_bytes() + b"\0")  # another file
-    assert read_attention(cache, model).flash_share is None
+    assert read_attention(cache, model).without_flash is None
     backend.close()
 
 
@@ -120,25 +123,3 @@ def test_states_of_one_way_are_not_taken_for_those_of_another(tmp_path: Path) ->
     assert usual.caps.state_fingerprint != other.caps.state_fingerprint
     usual.close()
     other.close()
-
-
-def test_figures_say_what_to_do() -> None:
-    from engine.hardware.attention import AttentionCost
-
-    def figures(off: float, small: float) -> AttentionFigures:
-        return AttentionFigures(
-            [
-                AttentionCost(True, "f16", 0.02, 0.002),
-                AttentionCost(False, "f16", off * 0.02, off * 0.002),
-                AttentionCost(True, "q8_0", small * 0.02, small * 0.002),
-            ]
-        )
-
-    assert figures(0.7, 1.1).flash is False
-    assert (
-        figures(0.9, 1.1).flash is None
-    )  # what is kept of conversations would have to be read anew
-    assert figures(1.5, 1.1).small_cache_is_bearable
-    assert not figures(1.5, 1.3).small_cache_is_bearable
-    assert AttentionFigures().flash is None
-    assert not AttentionFigures().small_cache_is_bearable

@@ -103,7 +103,11 @@ def test_a_conversation_that_is_deleted_while_it_is_answered_leaves_nothing(chat
         while b"content" not in next(pieces):
             pass
         chats("DELETE", "/api/prefix-cache/fox")
-    until(lambda: chats("GET", "/api/activity").json() == {"running_answers": 0})
+    until(
+        lambda: (
+            chats("GET", "/api/activity").json() == {"running_answers": 0, "running_downloads": 0}
+        )
+    )
     chats.restart()
     assert chats.owners() == {"warm"}
     assert chats.ask("fox", FOX)["restored_n"] == 0

@@ -58,7 +58,7 @@ def test_what_is_typed_has_been_read_when_it_is_sent(
         hint = {"model": MODEL, "messages": typed, "prompt_cache_key": "typing"}
         reply = http.post("/api/prefill", json=hint)
         assert (reply.status_code, reply.json()) == (202, {})
-        assert http.get("/api/activity").json() == {"running_answers": 0}
+        assert http.get("/api/activity").json() == {"running_answers": 0, "running_downloads": 0}
         time.sleep(pause)
         sent = [{"role": "user", "content": text * 3 + "again. What did it do?"}]
         answer = ask(http, sent, prompt_cache_key="typing")

@@ -13,8 +13,11 @@ from app.history import History
 from app.stores.attachments import AttachmentsStore
 from app.stores.chat import ChatStore
 from app.stores.diagnostics import DiagnosticsStore
+from app.stores.downloads import DownloadsStore
+from app.stores.hub import HubStore
 from app.stores.kept import KeptStore
 from app.stores.models import ModelsStore
+from app.stores.network import NetworkStore
 from app.stores.settings import SettingsStore
 from app.theme import Theme
 from app.widgets.chat.page import ChatPage
@@ -22,6 +25,7 @@ from app.widgets.keyboard_map import KeyboardMap
 from app.widgets.library.page import ModelsPage
 from app.widgets.main_window import MainWindow
 from app.widgets.settings.page import SettingsPage
+from engine.api.hub import Access, ConnectionList, DownloadList
 from engine.api.models import ModelInfo, ModelList, StarterInfo
 from engine.api.requests import Message
 from engine.errors import ServiceUnavailable
@@ -54,19 +58,27 @@ class Desk:
             hardware=ServiceUnavailable("not here"),
             kept=ServiceUnavailable("not here"),
             starter=ServiceUnavailable("not here"),
+            downloads=DownloadList([]),
+            search=ServiceUnavailable("not here"),
+            access=Access(endpoint="https://hub.example", offline=False),
+            connections=ConnectionList([]),
         )
         self.store = ChatStore(self.history, self.streams)
         self.models = ModelsStore(self.bridge)
         self.attachments = AttachmentsStore(self.history, self.store)
         self.page = ChatPage(self.store, self.models, self.attachments)
         settings = SettingsStore(Paths.find(folder))
+        self.hub = HubStore(self.bridge)
+        self.downloads = DownloadsStore(self.bridge)
+        self.network = NetworkStore(self.bridge, settings)
         self.window = MainWindow(
             self.page,
-            ModelsPage(self.models, settings),
+            ModelsPage(self.models, settings, self.hub, self.downloads),
             SettingsPage(
                 settings,
                 DiagnosticsStore(self.bridge, "0", {}),
                 KeptStore(self.bridge),
+                self.network,
                 KeyboardMap.meanings,
             ),
         )

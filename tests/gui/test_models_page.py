@@ -13,10 +13,13 @@ from PySide6.QtWidgets import (
 )
 
 from app.preferences import load
+from app.stores.downloads import DownloadsStore
+from app.stores.hub import HubStore
 from app.stores.models import ModelsStore
 from app.stores.settings import SettingsStore
 from app.theme import Theme
 from app.widgets.library.page import ModelsPage
+from engine.api.hub import DownloadList
 from engine.api.models import ModelList, Removed, StarterInfo
 from engine.errors import ServiceUnavailable
 from engine.paths import Paths
@@ -49,6 +52,8 @@ def bridge(qapp) -> FakeBridge:
         unload=info,
         add=lambda path: info("new", path=path),
         remove=lambda name: Removed("trashed"),
+        downloads=DownloadList([]),
+        search=GONE,
     )
 
 
@@ -59,7 +64,9 @@ def settings(tmp_path) -> SettingsStore:
 
 @pytest.fixture
 def page(bridge, settings, qtbot) -> ModelsPage:
-    page = ModelsPage(ModelsStore(bridge), settings)
+    # the language of a test before leaves now, not while this page is looked at
+    QGuiApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    page = ModelsPage(ModelsStore(bridge), settings, HubStore(bridge), DownloadsStore(bridge))
     qtbot.addWidget(page)
     page.resize(1144, 780)
     with qtbot.waitExposed(page):

@@ -214,7 +214,7 @@ SCENES: dict[str, Callable[[Desk], None]] = {
     "models-loading": models_loading,
     "models-welcome": welcome,
     "models-fetching": fetching,
-    **{f"settings-{number}": settings_section(number) for number in range(7)},
+    **{f"settings-{number}": settings_section(number) for number in range(8)},
 }
 
 

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.preferences import Preferences, load
 from app.stores.diagnostics import DiagnosticsStore
 from app.stores.kept import KeptStore
+from app.stores.network import NetworkStore
 from app.stores.settings import SettingsStore
 from app.widgets.settings.page import SettingsPage
 from engine.api.kept import KeptOnDisk
@@ -128,7 +129,13 @@ def bridge() -> FakeBridge:
 @pytest.fixture
 def page(store, bridge, paths, qtbot) -> SettingsPage:
     diagnostics = DiagnosticsStore(bridge, "1.2", {"Settings": paths.settings})
-    page = SettingsPage(store, diagnostics, KeptStore(bridge), lambda: [("New chat", "Ctrl+N")])
+    page = SettingsPage(
+        store,
+        diagnostics,
+        KeptStore(bridge),
+        NetworkStore(bridge, store),
+        lambda: [("New chat", "Ctrl+N")],
+    )
     qtbot.addWidget(page)
     page.resize(1144, 780)
     with qtbot.waitExposed(page):
@@ -181,7 +188,10 @@ def test_a_value_out_of_range_in_the_file_is_not_overwritten_by_looking(qapp, pa
     store = SettingsStore(paths)
     bridge = FakeBridge()
     page = SettingsPage(
-        store, DiagnosticsStore(bridge, "1", {"S": paths.settings}), KeptStore(bridge)
+        store,
+        DiagnosticsStore(bridge, "1", {"S": paths.settings}),
+        KeptStore(bridge),
+        NetworkStore(bridge, store),
     )
     qtbot.addWidget(page)
     assert paths.settings.read_text() == "[server]\nport = 99999\n"
@@ -363,7 +373,9 @@ def test_guessing_is_on_or_off_and_the_old_word_is_on(qapp, paths, qtbot) -> Non
     paths.config.mkdir()
     paths.settings.write_text('[models]\nspeculation = "ngram"\n')
     store, bridge = SettingsStore(paths), FakeBridge()
-    page = SettingsPage(store, DiagnosticsStore(bridge, "1", {}), KeptStore(bridge))
+    page = SettingsPage(
+        store, DiagnosticsStore(bridge, "1", {}), KeptStore(bridge), NetworkStore(bridge, store)
+    )
     qtbot.addWidget(page)
     ways = find(page, QComboBox, "settings-speculation")
     assert (ways.count(), ways.currentData()) == (2, "")

@@ -55,6 +55,11 @@ class _FakeClient:
     def __init__(self, bridge: FakeBridge) -> None:
         self._bridge = bridge
 
+    @property
+    def hub(self) -> "_FakeClient":
+        """Its methods are told by their own names, too."""
+        return self
+
     def __getattr__(self, name: str) -> Any:
         def method(*arguments: Any) -> Any:
             self._bridge.calls.append((name, *arguments))

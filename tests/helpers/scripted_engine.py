@@ -24,7 +24,7 @@ from engine.supervisor.answer import (
     PromptAccepted,
     PromptReading,
 )
-from engine.types import FinishReason, ModelState, Timings, TokenLogprob
+from engine.types import FinishReason, ModelState, SamplingParams, Timings, TokenLogprob
 
 Step = AnswerEvent | str | float | asyncio.Event | BaseException
 Script = Callable[[AnswerRequest], Iterable[Step]]
@@ -193,6 +193,9 @@ class ScriptedEngine:
     async def models(self) -> list[ModelStatus]:
         return [self._models[name] for name in sorted(self._models)]
 
+    async def sampling(self, model: str | None, params: SamplingParams) -> SamplingParams:
+        return params
+
     async def details(self, model: str) -> ModelDetails:
         status = self._models[self._find(model)]
         return ModelDetails(
@@ -211,7 +214,7 @@ class ScriptedEngine:
         self.listeners.note()
         return self._models[name]
 
-    async def remove(self, model: str) -> Removal:
+    async def remove(self, model: str, *, delete_file: bool = False) -> Removal:
         if self.running:
             raise InvalidRequest("It is answering.", hint="Wait.", status=409)
         del self._models[self._find(model)]

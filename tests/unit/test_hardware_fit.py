@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from engine.formats.ghost_file import Allocation
 from engine.hardware.facts import ModelFacts
-from engine.hardware.fit import memory_needed
+from engine.hardware.fit import CELLS_AT_LOAD, memory_needed, need_of
+from engine.types import KvType
 
 MIB = 1 << 20
 Q4_1 = ModelFacts(
@@ -33,6 +35,17 @@ def test_estimate_against_measurement(
     assert need.total == need.weights + need.kv_cache + need.compute + need.overhead
 
 
+@pytest.mark.parametrize(
+    ("num_sequences", "kv_type", "private"),
+    [(1, "f16", 93.6), (8, "f16", 95.2), (8, "q8_0", 74.3), (32, "f16", 99.8)],
+)
+def test_private_bytes_against_a_worker_just_loaded(
+    num_sequences: int, kv_type: KvType, private: float
+) -> None:
+    need = memory_needed(Q4_1, context=CELLS_AT_LOAD, num_sequences=num_sequences, kv_type=kv_type)
+    assert need.private / MIB == pytest.approx(private, rel=0.02)
+
+
 def test_repacked_copy_is_told_apart() -> None:
     """Q4_0: 403 MiB resident, of which 57 are the originals under repacked tensors."""
     q4_0 = replace(Q4_1, weights_bytes=91_726_912, repackable=True)
@@ -48,8 +61,10 @@ def test_context_is_rounded_up_like_llama_cpp_does() -> None:
     assert small == memory_needed(Q4_1, context=256, num_sequences=1)
 
 
-@pytest.mark.parametrize(("context", "num_sequences", "kv"), [(16384, 8, 86), (2048, 2, 22)])
-def test_sliding_window(context: int, num_sequences: int, kv: float) -> None:
+@pytest.mark.parametrize(("context", "num_sequences", "kv"), [(16384, 8, 92), (2048, 1, 22)])
+def test_sliding_window_of_all_sequences_and_the_spare_one(
+    context: int, num_sequences: int, kv: float
+) -> None:
     gemma = replace(Q4_1, kv_bytes_per_token=2048, window=512, window_bytes_per_token=12288)
     need = memory_needed(gemma, context=context, num_sequences=num_sequences)
     assert need.kv_cache / MIB == kv
@@ -57,4 +72,17 @@ def test_sliding_window(context: int, num_sequences: int, kv: float) -> None:
 
 def test_recurrent_state_by_sequences_not_by_context() -> None:
     mamba = replace(Q4_1, kv_bytes_per_token=0, state_bytes=MIB)
-    assert memory_needed(mamba, context=65536, num_sequences=8).kv_cache == 8 * MIB
+    assert memory_needed(mamba, context=65536, num_sequences=8).kv_cache == 9 * MIB
+
+
+def test_llama_cpps_own_figures_go_before_the_formula() -> None:
+    told = Allocation(weights=90 * MIB, repacked=60 * MIB, kv_cache=180 * MIB, compute=20 * MIB)
+    need = need_of(told, Q4_1, 8)
+    formula = memory_needed(Q4_1, context=8192, num_sequences=8)
+    assert (need.weights, need.kv_cache, need.compute) == (90 * MIB, 180 * MIB, 20 * MIB)
+    assert need.overhead == formula.overhead
+    assert need.logits == 9 * 49152 * 4
+    assert need.private == 240 * MIB + need.logits + need.overhead - 88 * MIB
+    silent = Allocation(weights=90 * MIB, repacked=None, kv_cache=0, compute=0)
+    assert need_of(silent, Q4_1, 8).repacked == 0
+    assert need_of(silent, replace(Q4_1, repackable=True), 8).repacked == 90 * MIB

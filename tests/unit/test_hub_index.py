@@ -9,20 +9,37 @@ from pathlib import Path
 import pytest
 
 from engine.errors import SetupError
-from engine.hub.index import FILE_NAME, Index
+from engine.hub.index import FILE_NAME, Entries, Index
 
 
 def test_paths_come_back_in_order_and_once(tmp_path):
     index = Index(tmp_path / "new")
-    assert index.read() == []
+    assert index.read() == Entries()
     assert not (tmp_path / "new").exists()
     paths = [Path("/b/x.gguf"), Path("/a/x.gguf"), Path(os.fsdecode(b"/\xff\n/\xe6\xa8\xa1.gguf"))]
     for path in [*paths, paths[0]]:
         index.add(path)
-    assert Index(tmp_path / "new").read() == paths
+    assert Index(tmp_path / "new").read().files == tuple(paths)
     index.remove(paths[0])
     index.remove(Path("/never/added"))
-    assert index.read() == paths[1:]
+    assert index.read().files == tuple(paths[1:])
+
+
+def test_folders_and_hidden_models(tmp_path):
+    index = Index(tmp_path)
+    index.add_folder(Path("/a"))
+    index.add_folder(Path("/b"))
+    index.add_folder(Path("/a"))
+    for name in ("/a/x", "/a/y/z", "/ab/x"):
+        index.hide(Path(name))
+    index.remove_folder(Path("/a"))
+    index.show([Path("/a/x"), Path("/a/y/z"), Path("/never/hidden")])
+    assert index.read() == Entries(folders=(Path("/b"),), hidden=(Path("/ab/x"),))
+
+
+def test_a_list_of_before_there_were_folders_is_good(tmp_path):
+    (tmp_path / FILE_NAME).write_bytes(b'{"version": 1, "files": ["/x"]}')
+    assert Index(tmp_path).read() == Entries(files=(Path("/x"),))
 
 
 def test_the_list_does_not_depend_on_the_locale(tmp_path):
@@ -31,7 +48,7 @@ def test_the_list_does_not_depend_on_the_locale(tmp_path):
     path.write_bytes(b"x")
     code = (
         "import sys; from pathlib import Path; from engine.hub.index import Index\n"
-        "(path,) = Index(Path(sys.argv[1])).read(); print(path.stat().st_size)"
+        "(path,) = Index(Path(sys.argv[1])).read().files; print(path.stat().st_size)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path],
@@ -55,6 +72,9 @@ def test_the_list_does_not_depend_on_the_locale(tmp_path):
         b'{"version": 1, "files": [3]}',
         b'{"version": 1, "files": ["\\ud800"]}',
         b'{"version": 2, "files": []}',
+        b'{"version": 1, "files": [], "folders": [3]}',
+        b'{"version": 1, "files": [], "hidden": {}}',
+        b"[" * 100_000,
     ],
 )
 def test_a_damaged_list_is_set_aside_and_said(tmp_path, damage):
@@ -63,7 +83,7 @@ def test_a_damaged_list_is_set_aside_and_said(tmp_path, damage):
     with pytest.raises(SetupError, match="damaged"):
         index.read()
     assert (tmp_path / "library.broken-1.json").read_bytes() == damage
-    assert index.read() == []
+    assert index.read() == Entries()
     index.add(Path("/x"))
     (tmp_path / FILE_NAME).write_bytes(damage)
     with pytest.raises(SetupError, match=r"library\.broken-2\.json"):

@@ -4,14 +4,27 @@ import hashlib
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from engine.errors import InvalidRequest, ModelFormatError, ModelNotFound
+from engine.hub import scan
+from engine.hub.disk_use import disk_use
+from engine.hub.foreign.folders import ForeignFolders
+from engine.hub.foreign.places import Places
 from engine.hub.library import Library, LibraryModel
+from engine.hub.model_defaults import ModelDefaults
+from tests.helpers.foreign_trees import (
+    OTHER_COMMIT,
+    checksums,
+    hf_file,
+    mmproj_bytes,
+    model_bytes,
+    ollama_model,
+    put,
+)
 from tests.helpers.tiny_gguf import TINY_TENSORS, gguf_bytes, tiny_model, tiny_split
 
 
@@ -87,16 +100,6 @@ def test_headers_are_read_again_only_when_a_file_changed(root):
     assert "empty" in str(only(library).problem)
     tiny_model(path, name="Back")
     assert only(library).problem is None
-
-
-def test_listing_a_hundred_known_models_is_fast(root):
-    for number in range(100):
-        tiny_model(root / f"{number % 10}" / f"m{number}.gguf")
-    library = Library(root)
-    assert len(library.models()) == 100
-    started = time.perf_counter()
-    library.models()
-    assert time.perf_counter() - started < 0.5
 
 
 # --- names -------------------------------------------------------------------------------------------
@@ -370,7 +373,7 @@ def remove(root: Path, name: str) -> str:
     ).stdout.strip()
 
 
-def checksums(folder: Path) -> dict[str, str]:
+def contents(folder: Path) -> dict[str, str]:
     return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.rglob("*.gguf")}
 
 
@@ -378,10 +381,10 @@ def checksums(folder: Path) -> dict[str, str]:
 def test_removing_one_of_equal_names_leaves_the_others(root):
     for name in ("a/m/model.gguf", "b/m/model.gguf", "a/m/sub/model.gguf"):
         tiny_model(root / name, name=name)
-    before = checksums(root)
+    before = contents(root)
     assert remove(root, "a/m/model") == "trashed"
     del before[str(root / "a/m/model.gguf")]
-    assert checksums(root) == before
+    assert contents(root) == before
     assert (root / "a/m").is_dir()
 
 
@@ -403,3 +406,220 @@ def test_links_are_not_followed_when_removing(tmp_path, root):
     with pytest.raises(InvalidRequest):
         library.remove("m")
     assert target.exists()
+
+
+# --- folders, and other programs' models -------------------------------------------------------------
+
+
+def with_programs(tmp_path: Path, root: Path, hub: Path | None = None) -> Library:
+    return Library(root, ForeignFolders(Places("linux", tmp_path / "home", {}, tmp_path), hub))
+
+
+def names(library: Library) -> dict[str, str]:
+    return {model.id: model.origin for model in library.models()}
+
+
+def test_a_folder_is_found_in_place(tmp_path, root):
+    folder = tmp_path / "my models"
+    (folder / "a").mkdir(parents=True)
+    (folder / "a/one.gguf").symlink_to(tiny_model(tmp_path / "behind a link"))
+    tiny_split(folder, "big", 2)
+    put(folder / "notes.txt", b"")
+    before = checksums(folder)
+    library = Library(root)
+    model = library.add(folder)
+    assert (model.path.is_relative_to(folder), model.problem, model.registered) == (
+        True,
+        None,
+        True,
+    )
+    assert names(library) == names(Library(root)) == {"big": "added", "one": "added"}
+    assert library.folders == [folder]
+    tiny_model(folder / "b/two.gguf")
+    assert set(names(library)) == {"big", "one", "two"}
+    (folder / "b/two.gguf").unlink()
+    assert library.remove("one") == "forgotten"
+    assert set(names(library)) == {"big"}
+    assert library.add(folder / "a/one.gguf").id == "one"
+    library.remove("big")
+    library.remove("one")
+    assert library.models() == []
+    library.add(folder)
+    assert set(names(library)) == {"big", "one"}
+    library.remove_folder(folder)
+    assert library.models() == library.folders == []
+    (folder / "b").rmdir()
+    assert {path: what for path, (_, what) in checksums(folder).items()} == {
+        path: what for path, (_, what) in before.items()
+    }
+
+
+def test_folders_that_are_not_added(tmp_path, root):
+    root.mkdir()
+    put(tmp_path / "bad/page.gguf", b"<html>")
+    put(tmp_path / "bad/half.gguf.part", model_bytes("half"))
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "bad", tmp_path / "empty", tmp_path, root, Path("/")):
+        with pytest.raises(InvalidRequest) as caught:
+            Library(root).add(folder)
+        assert caught.value.hint
+    assert not (root / "library.json").exists()
+
+
+def test_models_of_programs_are_listed_last_and_once(tmp_path, root):
+    home = tmp_path / "home"
+    content = model_bytes("shared")
+    cached = hf_file(home / ".cache/huggingface/hub", "maker/repo", "m.gguf", content)
+    hf_file(home / ".cache/huggingface/hub", "maker/repo", "m.gguf", content, commit=OTHER_COMMIT)
+    blob = ollama_model(home / ".ollama/models", "h/library/llama3.2/1b", {"model": content})
+    linked = home / ".lmstudio/models/maker/repo/linked.gguf"
+    linked.parent.mkdir(parents=True)
+    linked.symlink_to(blob)
+    library = with_programs(tmp_path, root)
+    assert names(library) == {"m": "Hugging Face", "linked": "LM Studio"}
+    cached.resolve().unlink()
+    assert names(library) == {"linked": "LM Studio"}
+    linked.unlink()
+    assert names(library) == {"llama3.2:1b": "Ollama"}
+    root.mkdir()
+    os.link(blob, root / "own.gguf")
+    assert names(library) == {"own": ""}
+
+
+def test_a_hidden_model_stays_hidden_in_every_place(tmp_path, root):
+    home = tmp_path / "home"
+    hub = home / ".cache/huggingface/hub"
+    cached = hf_file(hub, "maker/repo", "m.gguf", model_bytes("m"))
+    ollama_model(home / ".ollama/models", "h/library/m/1b", {"model": model_bytes("m")})
+    library = with_programs(tmp_path, root)
+    assert library.remove("m") == "forgotten"
+    assert library.models() == with_programs(tmp_path, root).models() == []
+    hf_file(hub, "maker/repo", "m.gguf", model_bytes("m"), commit=OTHER_COMMIT)
+    assert library.models() == []
+    assert library.add(cached).origin == "Hugging Face"
+    assert names(library) == {"m": "Hugging Face"}
+    assert library.add(cached.resolve()).path == cached
+    assert names(library) == {"m": "Hugging Face"}
+
+
+def test_equal_names_of_programs_are_told_apart(tmp_path, root):
+    home = tmp_path / "home"
+    hub = home / ".cache/huggingface/hub"
+    for repo in ("a/m", "b/m"):
+        hf_file(hub, repo, "model.gguf", model_bytes(repo))
+    hf_file(hub, "a/m", "model.gguf", model_bytes("before"), commit=OTHER_COMMIT)
+    for store, tag in ((home / ".ollama/models", "1b"), (tmp_path / "var/lib/ollama/models", "1b")):
+        ollama_model(store, f"h/library/x/{tag}", {"model": model_bytes(str(store))})
+    ollama_model(home / ".ollama/models", "h/me/x/1b", {"model": model_bytes("me")})
+    ollama_model(home / ".ollama/models", "h/library/y/latest", {"model": model_bytes("y")})
+    library = with_programs(tmp_path, root)
+    models = {model.id: model for model in library.models()}
+    assert len(models) == 7
+    assert set(models) >= {"a/m/model", "b/m/model", "me/x:1b", "y:latest"}
+    assert library.get("b/m/model.gguf").name == "b/m"
+    assert library.get("y").id == "y:latest"
+    for model in models.values():
+        assert library.get(model.id) == model
+
+
+def test_what_programs_suggest_and_what_belongs_to_a_model(tmp_path, root):
+    home = tmp_path / "home"
+    parts = {"model": model_bytes("m"), "projector": mmproj_bytes(), "system": b"Be brief."}
+    ollama_model(home / ".ollama/models", "h/library/m/1b", parts)
+    put(
+        home / ".lmstudio/models/a/b/lora.gguf",
+        gguf_bytes({"general.type": "adapter"}, TINY_TENSORS),
+    )
+    put(root / "sees/one.gguf", model_bytes("one"))
+    put(root / "sees/mmproj.gguf", mmproj_bytes("a"))
+    put(root / "alone/eyes.gguf", mmproj_bytes("b"))
+    models = {model.id: model for model in with_programs(tmp_path, root).models()}
+    assert set(models) == {"m:1b", "one", "eyes"}
+    assert models["m:1b"].suggested == ModelDefaults(system="Be brief.")
+    assert models["m:1b"].companions[0].read_bytes() == mmproj_bytes()
+    assert models["one"].companions == (root / "sees/mmproj.gguf",)
+    assert "image part" in str(models["eyes"].problem)
+
+
+def test_files_of_programs_are_never_deleted(tmp_path, root):
+    home = tmp_path / "home"
+    ollama_model(home / ".ollama/models", "h/library/m/1b", {"model": model_bytes("m")})
+    put(home / ".lmstudio/models/a/b/studio.gguf", model_bytes("studio"))
+    before = checksums(home)
+    library = with_programs(tmp_path, root)
+    for name, program in (("m:1b", "Ollama"), ("studio", "LM Studio")):
+        with pytest.raises(InvalidRequest, match=program):
+            library.remove(name, delete_file=True)
+    assert set(names(library)) == {"m:1b", "studio"}
+    assert checksums(home) == before
+
+
+REMOVE_ALL = """
+import sys
+from pathlib import Path
+from engine.hub.foreign.folders import ForeignFolders
+from engine.hub.foreign.places import Places
+from engine.hub.library import Library
+home = Path(sys.argv[2])
+library = Library(Path(sys.argv[1]), ForeignFolders(Places("linux", home, {}, home), home / "ours"))
+for name in sys.argv[3:]: print(library.remove(name, delete_file=True))
+print([model.id for model in library.models()])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the freedesktop trash")
+def test_asked_for_files_go_to_the_trash(tmp_path, root):
+    home = tmp_path / "home"
+    added = tiny_model(tmp_path / "elsewhere/added.gguf")
+    canary = tiny_model(tmp_path / "elsewhere/canary.gguf", name="canary")
+    folder = tiny_split(tmp_path / "folder", "big", 2)
+    for path in tiny_split(tmp_path / "made", "split", 2):
+        hf_file(home / "ours", "a/b", path.name, path.read_bytes())
+    hf_file(home / "ours", "a/b", "kept.gguf", model_bytes("kept"))
+    library = Library(root)
+    library.add(added)
+    library.add(tmp_path / "folder")
+    done = subprocess.run(
+        [sys.executable, "-c", REMOVE_ALL, root, home, "added", "big", "split"],
+        env={**os.environ, "HOME": str(home), "XDG_DATA_HOME": str(tmp_path / "share")},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["trashed", "trashed", "trashed", "['kept']"]
+    assert len(list((tmp_path / "share/Trash/files").iterdir())) == 5
+    assert canary.exists()
+    assert not any(path.exists() for path in (added, *folder))
+    assert len(list((home / "ours/models--a--b/blobs").iterdir())) == 1
+
+
+def test_disk_use_counts_shared_files_once(tmp_path, root):
+    home = tmp_path / "home"
+    own = tiny_model(root / "own.gguf")
+    os.link(own, root / "twin.gguf")
+    put(root / "eyes.gguf", mmproj_bytes())
+    parts = {"model": model_bytes("m"), "projector": mmproj_bytes("x")}
+    ollama_model(home / ".ollama/models", "h/library/m/1b", parts)
+    library = with_programs(tmp_path, root)
+    library.add(tiny_model(tmp_path / "away.gguf", name="away"))
+    (tmp_path / "away.gguf").unlink()
+    size, eyes = own.stat().st_size, len(mmproj_bytes())
+    theirs = sum(map(len, parts.values()))
+    use = disk_use(library.models())
+    assert use.models == {"own": size + eyes, "twin": size + eyes, "m:1b": theirs, "away": 0}
+    assert use.origins == {"": size + eyes, "added": 0, "Ollama": theirs}
+    assert use.total == size + eyes + theirs
+
+
+def test_a_known_library_is_not_looked_through_again(tmp_path, root, monkeypatch):
+    monkeypatch.setattr(scan, "SETTLED_NS", 0)
+    for number in range(200):
+        tiny_model(root / f"{number % 10}/m{number}.gguf")
+    library = Library(root)
+    first = library.models()
+    monkeypatch.setattr(scan.os, "scandir", None)
+    assert library.models() == first
+    monkeypatch.undo()
+    (root / "3/m3.gguf").unlink()
+    assert len(library.models()) == 199

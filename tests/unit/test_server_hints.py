@@ -54,7 +54,10 @@ def test_a_hint_is_no_running_answer() -> None:
     async def test(http: httpx2.AsyncClient, engine: ScriptedEngine) -> None:
         await engine.load("tiny")
         await http.post("/api/prefill", json=body())
-        assert (await http.get("/api/activity")).json() == {"running_answers": 0}
+        assert (await http.get("/api/activity")).json() == {
+            "running_answers": 0,
+            "running_downloads": 0,
+        }
         assert not engine.requests
 
     with_app(test)

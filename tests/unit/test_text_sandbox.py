@@ -188,7 +188,7 @@ def test_time_is_limited_also_where_nothing_is_printed(
     started = time.monotonic()
     with pytest.raises(ModelFormatError, match="did not finish"):
         attempt(source)
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 10  # without the limit: hours
 
 
 def test_the_real_deadline_holds_over_all_tries_of_one_request() -> None:
@@ -216,7 +216,9 @@ def test_long_chats_cost_little() -> None:
     messages = [{"role": "user", "content": "some words " * 20}] * 2000
     started = time.perf_counter()
     template.render(messages)
-    assert time.perf_counter() - started < 0.3  # 0.02 s on an idle machine
+    assert (
+        time.perf_counter() - started < 3
+    )  # 0.02 s on an idle machine; minutes where it grew with the square
 
 
 def test_there_is_one_jinja_environment_in_the_code() -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from app.item_models.library import size_text, state_words, summary
+from app.item_models.library import origin_text, size_text, state_words, summary
 from app.stores.models import ModelsStore
 from app.stores.plan import read_plan
 from app.stores.settings import SettingsStore
@@ -204,6 +204,7 @@ class DetailsPane(QScrollArea):
 
     def _place_facts(self, info: ModelInfo, details: ModelDetails | None) -> list[tuple[str, str]]:
         facts = [(self.tr("Path"), info.path), (self.tr("Size"), size_text(info.size_bytes))]
+        facts.append((self.tr("Comes from"), origin_text(info)))
         if details is not None and details.parts_total > 1:
             parts = self.tr("{0} of {1}").format(len(details.files), details.parts_total)
             facts.append((self.tr("Parts"), parts))

@@ -1,11 +1,11 @@
-"""The left part of the Models page: adding, searching, the list.
+"""The left part of the Models page, of what is on this machine: adding, searching, the list.
 
 Zone: app.widgets.library. Neighbours: `row` (how a model is drawn), `app.item_models.library`.
 """
 
 from PySide6.QtCore import QEvent, QModelIndex, QSortFilterProxyModel, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFrame, QLineEdit, QListView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QListView, QVBoxLayout, QWidget
 
 from app.item_models.library import LibraryItems, Role
 from app.stores.models import ModelsStore
@@ -15,10 +15,8 @@ from app.widgets.common.icons import icon
 from app.widgets.common.labels import label
 from app.widgets.library.row import ModelRow
 
-WIDTH = 256
 
-
-class ListPanel(QFrame):
+class ListPanel(QWidget):
     """All models, one of them chosen.
 
     Signals:
@@ -32,8 +30,6 @@ class ListPanel(QFrame):
     def __init__(self, store: ModelsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._store = store
-        self.setObjectName("panel")
-        self.setFixedWidth(WIDTH)
         self._items = LibraryItems(store, self)
         self._matching = QSortFilterProxyModel(self)
         self._matching.setSourceModel(self._items)
@@ -46,7 +42,7 @@ class ListPanel(QFrame):
         add.setToolTip(self.tr("Add a model file that lies on this machine (Ctrl+O)"))
         add.clicked.connect(self.add_wanted)
         column = QVBoxLayout(self)
-        column.setContentsMargins(3 * UNIT // 2, 14, 3 * UNIT // 2, 3 * UNIT // 2)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(UNIT)
         column.addWidget(add)
         column.addWidget(self._search)

@@ -16,10 +16,11 @@ from PySide6.QtCore import (
     Qt,
 )
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from app.item_models.library import Role
 from app.theme import UNIT, Tokens, shown_tokens, tabular, text_font
+from app.widgets.library.painting import draw_ground, draw_text
 
 STATE_TONES: Final = {
     "ready": "good",
@@ -65,38 +66,21 @@ class ModelRow(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = option.rect
         state = option.state
-        self._draw_ground(painter, area, state, tokens)
+        draw_ground(painter, area, state, tokens)
         inner = area.adjusted(_MARGIN, UNIT, -_MARGIN, -UNIT)
         top = QRect(inner.left(), inner.top(), inner.width(), QFontMetrics(self._name).height())
-        self._text(painter, top, index.data(), self._name, tokens.ink)
+        draw_text(painter, top, index.data(), self._name, tokens.ink)
         second = QRect(inner.left(), top.bottom() + 1 + UNIT // 2, inner.width(), self._line())
         self._draw_state(painter, second, index, tokens)
         third = second.translated(0, self._line() + UNIT // 2)
         if problem := index.data(Role.PROBLEM):
-            self._text(painter, third, problem, self._small, tokens.error)
+            draw_text(painter, third, problem, self._small, tokens.error)
         elif (fraction := index.data(Role.PROGRESS)) is not None:
             self._draw_progress(painter, third, fraction, tokens)
         painter.restore()
 
     def _line(self) -> int:
         return QFontMetrics(self._small).height()
-
-    @staticmethod
-    def _draw_ground(
-        painter: QPainter, area: QRect, state: QStyle.StateFlag, tokens: Tokens
-    ) -> None:
-        selected = bool(state & QStyle.StateFlag.State_Selected)
-        colour = QColor(tokens.hover)
-        if not selected:
-            hovered = bool(state & QStyle.StateFlag.State_MouseOver)
-            colour.setAlphaF(0.5 if hovered else 0.0)
-        painter.setBrush(colour)
-        painter.setPen(Qt.PenStyle.NoPen)
-        shape = QRectF(area).adjusted(0, 1, 0, -1)
-        if state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(QPen(QColor(tokens.ember), 2))
-            shape = shape.adjusted(1, 1, -1, -1)
-        painter.drawRoundedRect(shape, UNIT, UNIT)
 
     def _draw_state(
         self,
@@ -109,21 +93,14 @@ class ModelRow(QStyledItemDelegate):
         tone = STATE_TONES.get(index.data(Role.STATE), "")
         width = QFontMetrics(self._small).horizontalAdvance(words)
         right = line.adjusted(line.width() - width, 0, 0, 0)
-        self._text(painter, right, words, self._small, tokens.soft)
+        draw_text(painter, right, words, self._small, tokens.soft)
         colour = QColor(getattr(tokens, tone or "soft"))
         painter.setPen(QPen(colour, 1))
         painter.setBrush(colour if tone else Qt.BrushStyle.NoBrush)
         centre = QPointF(right.left() - UNIT, line.center().y() + 1)
         painter.drawEllipse(centre, _DOT, _DOT)
         left = line.adjusted(0, 0, -width - 2 * UNIT - UNIT // 2, 0)
-        self._text(painter, left, index.data(Role.SUMMARY), self._small, tokens.soft)
-
-    @staticmethod
-    def _text(painter: QPainter, area: QRect, text: str, font: QFont, colour: str) -> None:
-        painter.setFont(font)
-        painter.setPen(QColor(colour))
-        shown = QFontMetrics(font).elidedText(text, Qt.TextElideMode.ElideRight, area.width())
-        painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+        draw_text(painter, left, index.data(Role.SUMMARY), self._small, tokens.soft)
 
     @staticmethod
     def _draw_progress(painter: QPainter, line: QRect, fraction: float, tokens: Tokens) -> None:

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.stores.diagnostics import DiagnosticsStore
 from app.stores.kept import KeptStore
+from app.stores.network import NetworkStore
 from app.stores.settings import SettingsStore
 from app.theme import TEXT_WIDTH, UNIT
 from app.widgets.common.buttons import plain_button
@@ -27,6 +28,7 @@ from app.widgets.settings.about import AboutSection
 from app.widgets.settings.answers import AnswersSection
 from app.widgets.settings.conversations import ConversationsSection
 from app.widgets.settings.general import GeneralSection
+from app.widgets.settings.network import NetworkSection
 from app.widgets.settings.running import RunningSection
 from app.widgets.settings.section import Section
 from app.widgets.settings.service import ServiceSection
@@ -43,6 +45,7 @@ class SettingsPage(TranslatedPage):
         store: the values.
         diagnostics: the text about this machine.
         kept: what the service keeps of conversations.
+        network: how the hub is reached.
         shortcuts: gives (what it does, its keys) in the language in force.
         parent: as Qt's.
 
@@ -59,11 +62,13 @@ class SettingsPage(TranslatedPage):
         store: SettingsStore,
         diagnostics: DiagnosticsStore,
         kept: KeptStore,
+        network: NetworkStore,
         shortcuts: Callable[[], Sequence[tuple[str, str]]] = tuple,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._store, self._diagnostics, self._kept = store, diagnostics, kept
+        self._store, self._diagnostics = store, diagnostics
+        self._kept, self._network = kept, network
         self._shortcuts = shortcuts
         self._section = 0
         self.rebuild()
@@ -86,6 +91,7 @@ class SettingsPage(TranslatedPage):
             RunningSection(store),
             ConversationsSection(store, self._kept),
             service,
+            NetworkSection(store, self._network),
             ShortcutsSection(self._shortcuts()),
             about,
         ]

@@ -1,0 +1,1 @@
+"""Models of other programs, found where they lie: read only, never copied, never written. One module a program."""
