@@ -35,9 +35,10 @@ class Cursor:
     def damaged(self, what: str) -> ModelFormatError:
         """The error to raise for contents that cannot be."""
         return ModelFormatError(
-            f"{self._name} is damaged: {what}.",
+            f"{self._name} is damaged: {what} (at byte {self.position:,}).",
             hint="Download it again, or choose another file.",
             file=self._name,
+            offset=self.position,
         )
 
     def unpack(self, form: struct.Struct) -> tuple[int | float | bool, ...]:

@@ -13,10 +13,10 @@ import msgspec
 from engine.api.hub import Fit, HubChoice
 from engine.config import ModelSettings
 from engine.formats.gguf_header import GgufHeader
-from engine.formats.ghost_file import Allocation, ContextWish, GhostPart
+from engine.formats.ghost_file import ContextWish, GhostPart
 from engine.hardware.cpu import read_cpu
 from engine.hardware.facts import ModelFacts, facts_of
-from engine.hardware.fit import MemoryNeed, memory_needed
+from engine.hardware.fit import need_of
 from engine.hardware.outlook import (
     contexts_to_try,
     expected_speed,
@@ -103,7 +103,7 @@ class Appraisal:
         wishes = [ContextWish(context, self._sequences) for context in contexts]
         told = await self._ghosts.memory(name, parts, wishes)
         needs = {
-            context: _need(facts, allocation, context, self._sequences)
+            context: need_of(allocation, facts, self._sequences)
             for context, allocation in zip(contexts, told, strict=True)
         }
         work = work_of(header, facts, hardware.cpu.features)
@@ -139,14 +139,3 @@ class Appraisal:
 
     def _free(self, hardware: Hardware) -> int:
         return hardware.memory.free + sum(resident.held("") for resident in self._idle())
-
-
-def _need(facts: ModelFacts, told: Allocation, context: int, num_sequences: int) -> MemoryNeed:
-    formula = memory_needed(facts, context=context, num_sequences=num_sequences)
-    return MemoryNeed(
-        weights=told.weights,
-        kv_cache=told.kv_cache,
-        compute=told.compute,
-        overhead=formula.overhead,
-        repacked=formula.repacked if told.repacked is None else told.repacked,
-    )
