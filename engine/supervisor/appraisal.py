@@ -14,7 +14,6 @@ from engine.api.hub import Fit, HubChoice
 from engine.config import ModelSettings
 from engine.formats.gguf_header import GgufHeader
 from engine.formats.ghost_file import ContextWish, GhostPart
-from engine.hardware.cpu import read_cpu
 from engine.hardware.facts import ModelFacts, facts_of
 from engine.hardware.fit import need_of
 from engine.hardware.outlook import (
@@ -119,14 +118,6 @@ class Appraisal:
             index, why = best
             marked[index] = msgspec.structs.replace(marked[index], recommended=why)
         return marked
-
-    def note_speed(
-        self, model: str, header: GgufHeader, size_bytes: int, *, writes: float, reads: float
-    ) -> None:
-        """A loaded model was measured; tokens a second."""
-        cpu = read_cpu()
-        work = work_of(header, facts_of(header, size_bytes), cpu.features)
-        self._speeds.note(cpu.name, model, work, writes=writes, reads=reads)
 
     @property
     def _sequences(self) -> int:

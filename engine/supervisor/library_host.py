@@ -10,10 +10,11 @@ import psutil
 
 from engine.hardware.plan import Plan
 from engine.hub.library import LibraryModel
-from engine.ipc.messages import LoadProgress, Measured, ToSupervisor
+from engine.ipc.messages import Loaded, LoadProgress, Measured, ToSupervisor
 from engine.supervisor.answer import Changes
 from engine.supervisor.eviction import Resident
 from engine.supervisor.host import Launch, ModelHost
+from engine.supervisor.load_records import LoadRecords
 from engine.supervisor.running import RunningAnswer
 from engine.types import ModelState
 
@@ -27,7 +28,7 @@ class LibraryHost(ModelHost):
         launch: Launch,
         on_idle: Callable[[], None],
         changes: Changes,
-        on_measured: Callable[[Measured], None],
+        records: LoadRecords,
     ) -> None:
         super().__init__(entry.id, launch, on_idle)
         self.path = entry.path
@@ -36,7 +37,8 @@ class LibraryHost(ModelHost):
         """Of the latest load."""
         self.loaded_since: float | None = None
         self._changes = changes
-        self._on_measured = on_measured
+        self._entry = entry
+        self._records = records
 
     @property
     def num_running(self) -> int:
@@ -57,8 +59,10 @@ class LibraryHost(ModelHost):
         super()._on_message(message)
         if isinstance(message, LoadProgress | Measured):
             self._changes.note()
+        if isinstance(message, Loaded) and self.pid:
+            self._records.loaded(self._entry, self.pid)
         if isinstance(message, Measured):
-            self._on_measured(message)
+            self._records.measured(self._entry, self.plan, message)
 
     def _after_answer(self) -> None:
         super()._after_answer()

@@ -14,6 +14,7 @@ from engine.hardware.gpu import Gpu
 from engine.hardware.parts import InstalledParts, installed_parts
 from engine.hardware.plan import Plan, Wishes, make_plan
 from engine.hardware.probe import Hardware
+from engine.hardware.reality import corrected, outcome_reason, read_outcome
 from engine.hub.library import Library, LibraryModel
 from engine.ipc.messages import Load
 from engine.supervisor.eviction import Resident
@@ -62,7 +63,17 @@ def plan_model(
         beside = make_plan(hardware, facts_of(draft.header, draft.size_bytes), parts, wishes)
         hardware = _without(hardware, beside)
     attention = AttentionFigures() if settings.exact else read_attention(cache_folder, model.path)
-    return make_plan(hardware, facts_of(model.header, model.size_bytes), parts, wishes, attention)
+    facts = facts_of(model.header, model.size_bytes)
+    plan = make_plan(hardware, facts, parts, wishes, attention)
+    outcome = read_outcome(cache_folder, model.path, plan.backend)
+    if outcome is None:
+        return plan
+    said = outcome_reason(outcome)
+    return dataclasses.replace(
+        plan,
+        needed=corrected(plan.needed, outcome),
+        reasons=(*plan.reasons, *[said] * bool(said)),
+    )
 
 
 def shortfall(plan: Plan, hardware: Hardware) -> tuple[int, str]:

@@ -11,7 +11,6 @@ import os
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,13 @@ from engine.hardware.report import as_json, plan_as_json
 from engine.hub.library import Library, LibraryModel
 from engine.hub.model_defaults import DefaultsStore, for_loading, for_sampling
 from engine.hub.removal import Removal
-from engine.ipc.messages import Load, Measured
+from engine.ipc.messages import Load
 from engine.supervisor.answer import Answer, AnswerRequest, Changes, ModelStatus, describe
 from engine.supervisor.appraisal import Appraisal
 from engine.supervisor.ghosts import Ghosts
 from engine.supervisor.host import Launch
 from engine.supervisor.library_host import LibraryHost
+from engine.supervisor.load_records import LoadRecords
 from engine.supervisor.planning import (
     draft_of,
     load_message,
@@ -100,9 +100,9 @@ class Supervisor:
         self._hosts: dict[str, LibraryHost] = {}
         self._room = Room(probe, self._hosts_now, cache_folder, patience_s=patience_s)
         self._library_turn = asyncio.Lock()
-        self.appraisal = Appraisal(
-            probe, lambda: self._room.idle(None), settings, SpeedBook(cache_folder), Ghosts()
-        )
+        speeds, ghosts = SpeedBook(cache_folder), Ghosts()
+        self._records = LoadRecords(cache_folder, speeds, ghosts)
+        self.appraisal = Appraisal(probe, lambda: self._room.idle(None), settings, speeds, ghosts)
         """What models would cost that are not here."""
         self._closing = False
         self._changes = Changes()
@@ -321,18 +321,9 @@ class Supervisor:
             load_turn=self._room.turn,
             idle_timeout_s=self._settings.idle_timeout_s,
         )
-        new = LibraryHost(
-            entry, launch, self._room.tell_changed, self._changes, partial(self._measured, entry)
-        )
+        new = LibraryHost(entry, launch, self._room.tell_changed, self._changes, self._records)
         self._put(new)
         return new
-
-    def _measured(self, entry: LibraryModel, found: Measured) -> None:
-        if entry.header is not None:
-            path, size = os.fspath(entry.path), entry.size_bytes
-            self.appraisal.note_speed(
-                path, entry.header, size, writes=found.writes, reads=found.reads
-            )
 
     def _put(self, host: LibraryHost) -> None:
         if old := self._hosts.get(host.model):  # of a file that is gone, whose id is free again

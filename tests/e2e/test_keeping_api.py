@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,5 +116,28 @@ def test_a_download_of_another_tool_is_found_where_it_lies(service: ServiceProce
             assert (await client.add(str(snapshot))).id == "tiny-F32"
             await client.remove("tiny-F32", delete_file=True)
             assert not blob.exists()
+
+    asyncio.run(walk())
+
+
+def test_what_a_load_took_corrects_the_next_prediction(service: ServiceProcess) -> None:
+    """llama.cpp's own figures and the worker's memory are compared in spare time, once."""
+    measured = service.data_folder / "cache" / "measured"
+
+    async def walk() -> None:
+        async with Client(service.base_url) as client:
+            before = await client.plan("a")
+            assert (await client.load("a")).state == "ready"
+            for _ in range(600):
+                if list(measured.glob("*.memory.json")):
+                    break
+                await asyncio.to_thread(threading.Event().wait, 0.05)
+            (file,) = measured.glob("*.memory.json")
+            outcome = json.loads(file.read_bytes())
+            assert 0 < outcome["private"] < 500 << 20
+            assert 0 < outcome["predicted"] < 500 << 20
+            after = await client.plan("a")
+            overhead = [plan["needed"]["overhead"] for plan in (before, after)]
+            assert overhead[1] - overhead[0] == outcome["private"] - outcome["predicted"]
 
     asyncio.run(walk())
