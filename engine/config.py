@@ -73,6 +73,8 @@ class ModelSettings:
     kv_type: Literal["", "f16", "q8_0"] = ""
     """Of llama.cpp's KV cache: 16 bits or 8. Empty: 16, and 8 before the context would be cut, if that was measured to
     cost little time."""
+    measure: bool = True
+    """What steps cost here is measured once for each model, in spare time; the next load uses it."""
     draft_model: str = ""
     """Id of a small model of the library that guesses ahead, where its vocabulary is the same; empty: none."""
     exact: bool = False

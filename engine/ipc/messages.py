@@ -75,6 +75,8 @@ class Load(Message, frozen=True):
     kv_type: KvType = "f16"
     flash_attention: bool | None = None
     """llama.cpp; None: as it decides itself."""
+    measure: bool = True
+    """What steps cost is measured in spare time, where it is not known."""
     follow_load: bool = False
     """The threads are the most that may be used; how many are, follows the load of the machine."""
 

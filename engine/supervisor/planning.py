@@ -158,6 +158,7 @@ def load_message(
         num_sequences=plan.num_sequences,
         decode_threads=plan.decode_threads,
         prefill_threads=plan.prefill_threads,
+        measure=settings.measure,
         follow_load=plan.follows_load,
         kv_type=plan.kv_type,
         flash_attention=plan.flash_attention,

@@ -47,7 +47,7 @@ class Tuning:
             self._control = ThreadControl(backend.set_threads, most=most, cores=cores, meter=meter)
         self.compute = Compute(backend, self._control)
         self._measuring: Measuring | None = None
-        if load.backend != "fake":
+        if load.measure and load.backend != "fake":
             self._measuring = Measuring(
                 backend,
                 threads=_numbers(max(most)) if self._control else (),

@@ -11,10 +11,12 @@ from tests.helpers.service_process import ServiceProcess
 
 @pytest.fixture(scope="session")
 def real_service(starter_model: Path) -> Iterator[ServiceProcess]:
-    """`--serve` with SmolLM2-135M, context 2,048."""
-    with ServiceProcess(
-        starter_model, arguments=("--threads", "1", "--context", "2048")
-    ) as service:
+    """`--serve` with SmolLM2-135M, context 2,048. It measures nothing: every load computes in the same way, and idle is idle."""
+    service = ServiceProcess(starter_model, arguments=("--threads", "1", "--context", "2048"))
+    config = service.data_folder / "config"
+    config.mkdir()
+    (config / "settings.toml").write_text("[models]\nmeasure = false\n")
+    with service:
         yield service
 
 
