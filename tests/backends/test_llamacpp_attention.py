@@ -42,6 +42,18 @@ class TestSmallCache(BackendConformance):
         usual.close()
 
 
+class TestWithoutFlashAttention(BackendConformance):
+    """Values lie the other way round in the cache: states, ranges and shared cells all go another way through it."""
+
+    tolerance = 2e-3
+
+    @pytest.fixture
+    def backend(self, tiny_llama: Path) -> Iterator[LlamaBackend]:
+        backend = open_backend(tiny_llama, flash=False)
+        yield backend
+        backend.close()
+
+
 def test_a_model_whose_heads_do_not_divide_is_refused_with_the_reason(tiny_llama: Path) -> None:
     with pytest.raises(UnsupportedByBackend, match="cannot be q8_0") as caught:
         open_backend(tiny_llama, kv_type="q8_0")
