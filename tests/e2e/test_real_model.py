@@ -35,6 +35,8 @@ def test_the_sdk_streams_a_readable_answer(client: OpenAI) -> None:
 
 def test_streamed_and_whole_are_equal_and_usage_agrees(client: OpenAI) -> None:
     request = {"model": MODEL, "messages": QUESTION, "max_tokens": 24, "temperature": 0}
+    # outside exact mode a prompt that is read in other chunks differs by llama.cpp's noise: both find it read
+    client.chat.completions.create(**request | {"max_tokens": 1})
     whole = client.chat.completions.create(**request)
     chunks = list(
         client.chat.completions.create(
