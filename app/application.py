@@ -3,7 +3,7 @@
 import sys
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
@@ -108,6 +108,8 @@ class Desktop(QObject):
         # an answer may have loaded its model, and its end tells how full the context is
         self.chat_store.message_added.connect(self.models_store.notify)
         self.chat_store.message_changed.connect(self.models_store.notify)
+        self.chat_store.status_changed.connect(self._follow_model)
+        self.models_store.keeping.system_changed.connect(self._use_defaults)
         self.settings.changed.connect(self._on_setting)
         self.service.ready.connect(self._on_service_ready)
         self.service.lost.connect(self._on_service_lost)
@@ -132,6 +134,7 @@ class Desktop(QObject):
         """End in order: answers are saved, the service leaves, the thread ends."""
         self._closed = True
         self.models_store.finish_removal()
+        self.models_store.keeping.save_now()
         self.downloads.finish_cancel()
         # before the translators: their end would have the pages built anew
         self.window.deleteLater()
@@ -152,6 +155,7 @@ class Desktop(QObject):
         self.downloads.refresh()
         self.models_store.notify()
         self.models_store.refresh_details()  # a service with other settings plans otherwise
+        self.models_store.keeping.follow(self.chat_store.model, again=True)
 
     @Slot()
     def _on_service_lost(self) -> None:
@@ -201,11 +205,17 @@ class Desktop(QObject):
             self.tr("The service ended and is started again (attempt {0}).").format(attempt)
         )
 
+    @Slot()
+    def _follow_model(self) -> None:
+        self.models_store.keeping.follow(self.chat_store.model)
+
+    @Slot()
     def _use_defaults(self) -> None:
-        """The window's own default: the service knows the others from the same file."""
+        """The window's own defaults: the service knows the others from the same file, and of the model."""
         desktop = self.settings.values.desktop
-        longest = desktop.max_tokens
-        self.chat_store.defaults = {"max_tokens": longest} if longest else {}
+        system = self.models_store.keeping.system
+        wanted: dict[str, Any] = {"max_tokens": desktop.max_tokens, "system": system}
+        self.chat_store.defaults = {name: value for name, value in wanted.items() if value}
         self.hinting.enabled = desktop.read_along
 
     @Slot()

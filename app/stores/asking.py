@@ -29,11 +29,15 @@ def chat_request(
     defaults: Mapping[str, Any],
     goes_on: bool,
 ) -> ChatRequest:
-    """The request for `answer`; where it `goes_on`, its text so far is the start of the reply."""
+    """The request for `answer`; where it `goes_on`, its text so far is the start of the reply.
+
+    `defaults` hold where the conversation has nothing of its own: parameters, and the model's `system` prompt.
+    """
     conversation = history.conversation(answer.conversation_id)
     assert conversation is not None
     before = takewhile(lambda message: message.id != answer.id, history.path(conversation.id))
-    messages = _messages(history, conversation, before)
+    system, parameters = _split(defaults)
+    messages = _messages(history, conversation, before, system)
     if goes_on:
         thought = answer.reasoning or None
         messages.append(Message("assistant", answer.content, reasoning_content=thought))
@@ -42,7 +46,7 @@ def chat_request(
         model=model or None,
         continue_final_message=goes_on or None,
         prompt_cache_key=cache_key(history, conversation.id),
-        **{**defaults, **conversation.parameters},
+        **{**parameters, **conversation.parameters},
     )
 
 
@@ -55,18 +59,18 @@ def draft_request(
     defaults: Mapping[str, Any],
 ) -> ChatRequest:
     """The request that sending `text`, with what lies beside it, would lead to; None: in a new conversation."""
+    system, parameters = _split(defaults)
     if conversation is None:
-        return ChatRequest(
-            messages=[Message("user", storable(text))], model=model or None, **defaults
-        )
-    messages = _messages(history, conversation, history.path(conversation.id))
+        messages = [*_instructed(system), Message("user", storable(text))]
+        return ChatRequest(messages=messages, model=model or None, **parameters)
+    messages = _messages(history, conversation, history.path(conversation.id), system)
     attachments = history.draft_attachments(conversation.id)
     messages.append(Message("user", _content(history, storable(text), attachments)))
     return ChatRequest(
         messages=messages,
         model=model or None,
         prompt_cache_key=cache_key(history, conversation.id),
-        **{**defaults, **conversation.parameters},
+        **{**parameters, **conversation.parameters},
     )
 
 
@@ -81,17 +85,26 @@ def cache_key(history: History, conversation_id: int) -> str:
 
 
 def _messages(
-    history: History, conversation: Conversation, stored: Iterable[StoredMessage]
+    history: History, conversation: Conversation, stored: Iterable[StoredMessage], system: str
 ) -> list[Message]:
-    messages: list[Message] = []
-    if conversation.system_prompt.strip():
-        messages.append(Message("system", conversation.system_prompt))
+    own = conversation.system_prompt
+    messages = _instructed(own if own.strip() else system)
     messages.extend(
         Message(message.role, content)
         for message in stored
         if (content := _content(history, message.content, message.attachments))
     )
     return messages
+
+
+def _instructed(system: str) -> list[Message]:
+    return [Message("system", system)] if system.strip() else []
+
+
+def _split(defaults: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The system prompt, and the parameters."""
+    parameters = dict(defaults)
+    return parameters.pop("system", ""), parameters
 
 
 def _content(history: History, text: str, attachments: Iterable[Attachment]) -> str:

@@ -7,7 +7,7 @@ renaming or deleting conversations meanwhile cannot mix them up.
 
 import time
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance, Slot
 
@@ -69,7 +69,7 @@ class ChatStore(QObject):
         self._writing: dict[int, Writing] = {}
         self._conversation: Conversation | None = None
         self._model = ""
-        self.defaults: dict[str, float | int] = {}
+        self.defaults: dict[str, Any] = {}
         """Parameters where a conversation has none of its own."""
         self._save_timer = QTimer(self)
         self._save_timer.setSingleShot(True)

@@ -1,7 +1,7 @@
 """The library as the window sees it: which models there are, what they do, what is known of the chosen one.
 
 Zone: GUI thread. Asks the service when told that something changed (`notify`), and by a timer only
-while a model is being loaded. Neighbours: `calls` (the bridge), `starter`, `app.item_models.library`.
+while a model is being loaded. Neighbours: `calls` (the bridge), `keeping`, `starter`, `app.item_models.library`.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.stores.calls import Calls
+from app.stores.keeping import KeepingStore
 from app.stores.starter import StarterStore
 from engine.api.models import ModelDetails, ModelInfo, ModelList, Removed
 from engine.errors import EngineError
@@ -39,6 +40,7 @@ class ModelsStore(QObject):
         details_changed(): the chosen model, or what is known of it.
         added(str model): a file was added and is chosen now.
         removed(str model): it is gone from the list; `undo_remove` brings it back for `UNDO_MS`.
+        deleted(str model, bool trashed): its file is in the trash, or it went another way.
         failed(str sentence): something that was asked for did not work.
     """
 
@@ -46,6 +48,7 @@ class ModelsStore(QObject):
     details_changed = Signal()
     added = Signal(str)
     removed = Signal(str)
+    deleted = Signal(str, bool)
     failed = Signal(str)
 
     def __init__(self, calls: Calls, parent: QObject | None = None) -> None:
@@ -62,6 +65,9 @@ class ModelsStore(QObject):
         self._undo.timeout.connect(self.finish_removal)
         self.starter = StarterStore(calls, self)
         self.starter.arrived.connect(self.refresh)
+        self.keeping = KeepingStore(calls, self)
+        self.keeping.failed.connect(self.failed)
+        self.keeping.planned_anew.connect(self._replan)
         self._poll = QTimer(self)
         self._poll.setInterval(POLL_MS)
         self._poll.timeout.connect(self.refresh)
@@ -87,6 +93,10 @@ class ModelsStore(QObject):
     def get(self, model: str) -> ModelInfo | None:
         """One model by its id."""
         return next((info for info in self.models if info.id == model), None)
+
+    def lies_elsewhere(self, model: str) -> bool:
+        """Was it found or added, so that removing it leaves its file alone? Also of one on its way out."""
+        return any(info.id == model and bool(info.origin) for info in self._all)
 
     def busy(self, model: str) -> bool:
         """Is it being loaded or unloaded because somebody asked here?"""
@@ -119,6 +129,7 @@ class ModelsStore(QObject):
     def refresh_details(self) -> None:
         """Ask again for what is known of the chosen model."""
         model = self.selected
+        self.keeping.show(model)
         if not model:
             return
         self._calls.call(
@@ -168,6 +179,20 @@ class ModelsStore(QObject):
         self.changed.emit()
         self.removed.emit(model)
 
+    def delete_file(self, model: str) -> None:
+        """Delete the file of a model from elsewhere, too; the user has been asked."""
+        if self.get(model) is None:
+            return
+        self._leaving.add(model)
+        if model == self.selected:
+            self.select("")
+        self.changed.emit()
+        self._calls.call(
+            lambda client: client.remove(model, delete_file=True),
+            partial(self._deleted, model),
+            partial(self._stayed, model),
+        )
+
     @Slot(str)
     def undo_remove(self, model: str) -> None:
         """Bring the model back that was just removed; too late, nothing happens."""
@@ -190,11 +215,17 @@ class ModelsStore(QObject):
                 partial(self._stayed, model),
             )
 
+    @Slot(str)
+    def _replan(self, model: str) -> None:
+        if model == self.selected:
+            self.refresh_details()
+
     # --- answers --------------------------------------------------------------------------------
 
     def _take(self, library: ModelList) -> None:
         before = self.get(self.selected)
         was = (self._all, self.phase, self.notice)
+        kept = _on_disk(self._all)
         self._all = tuple(sorted(library.models, key=lambda model: model.id))
         self.phase, self.problem, self.notice = "ready", "", library.notice or ""
         self._asked()
@@ -202,6 +233,8 @@ class ModelsStore(QObject):
             self.starter.refresh()
         if was != (self._all, self.phase, self.notice):
             self.changed.emit()
+        if kept != _on_disk(self._all):
+            self.keeping.refresh_disk()
         after = self.get(self.selected)
         if after is None:
             self.select("")
@@ -279,6 +312,11 @@ class ModelsStore(QObject):
         self._all = tuple(info for info in self._all if info.id != model)
         self._leaving.discard(model)
         self.refresh()
+        self.keeping.refresh_disk()
+
+    def _deleted(self, model: str, outcome: Removed) -> None:
+        self._gone(model, outcome)
+        self.deleted.emit(model, outcome.outcome == "trashed")
 
     def _stayed(self, model: str, error: EngineError) -> None:
         self._leaving.discard(model)
@@ -289,3 +327,7 @@ class ModelsStore(QObject):
 def _settled(info: ModelInfo) -> ModelInfo:
     """What the details depend on: not progress and the figures that move all the time."""
     return msgspec.structs.replace(info, progress=None, resident_bytes=None, num_running=0)
+
+
+def _on_disk(models: Sequence[ModelInfo]) -> list[tuple[str, int]]:
+    return [(info.id, info.size_bytes) for info in models]

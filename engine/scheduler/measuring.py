@@ -208,7 +208,7 @@ def _try_out(trial: AttentionTrial, rows: int) -> Generator[None, None, tuple[fl
     read = yield from _several(_REPEATS, lambda: trial.step(rows))
     short = min(SHORT, rows)
     shorts = yield from _several(_REPEATS, lambda: trial.step(short))
-    write = yield from _several(3 * _REPEATS, lambda: trial.step(1))
+    write = yield from _several(8 * _REPEATS, lambda: trial.step(1))
     return min(read) / rows, min(shorts) / short, min(write)
 
 

@@ -12,12 +12,32 @@
     </message>
 </context>
 <context>
+    <name>DefaultsForm</name>
+    <message numerus="yes">
+        <source>%n set</source>
+        <translation>
+            <numerusform>%n set</numerusform>
+            <numerusform>%n set</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>DetailsPane</name>
     <message numerus="yes">
         <source>%n answer(s) running</source>
         <translation>
             <numerusform>%n answer running</numerusform>
             <numerusform>%n answers running</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>KeepingView</name>
+    <message numerus="yes">
+        <source>All together: {0} in %n model(s)</source>
+        <translation>
+            <numerusform>All together: {0} in %n model</numerusform>
+            <numerusform>All together: {0} in %n models</numerusform>
         </translation>
     </message>
 </context>

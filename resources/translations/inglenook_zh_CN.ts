@@ -660,6 +660,107 @@
     </message>
 </context>
 <context>
+    <name>DefaultsForm</name>
+    <message>
+        <source>How this model is loaded and asked, other than the others</source>
+        <translation>此模型的加载和提问方式，可与其他模型不同</translation>
+    </message>
+    <message>
+        <source>Context and KV cache hold from the next load, the rest from the next message. What is not set here follows the settings and the chat.</source>
+        <translation>上下文和 KV 缓存从下次加载起生效，其余从下一条消息起生效。此处未设置的项沿用设置和对话中的值。</translation>
+    </message>
+    <message>
+        <source>Default</source>
+        <translation>默认</translation>
+    </message>
+    <message>
+        <source>From settings</source>
+        <translation>沿用设置</translation>
+    </message>
+    <message>
+        <source>16 bits</source>
+        <translation>16 位</translation>
+    </message>
+    <message>
+        <source>8 bits</source>
+        <translation>8 位</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>上下文</translation>
+    </message>
+    <message>
+        <source>KV cache</source>
+        <translation>KV 缓存</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>温度</translation>
+    </message>
+    <message>
+        <source>Top-p</source>
+        <translation>Top-p</translation>
+    </message>
+    <message>
+        <source>Top-k</source>
+        <translation>Top-k</translation>
+    </message>
+    <message>
+        <source>Min-p</source>
+        <translation>Min-p</translation>
+    </message>
+    <message>
+        <source>Repetition penalty</source>
+        <translation>重复惩罚</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>系统提示词</translation>
+    </message>
+    <message>
+        <source>How it should behave</source>
+        <translation>模型应如何表现</translation>
+    </message>
+    <message>
+        <source>Use these</source>
+        <translation>采用这些值</translation>
+    </message>
+    <message>
+        <source>Reset</source>
+        <translation>重置</translation>
+    </message>
+    <message>
+        <source>Nothing of its own for this model</source>
+        <translation>清除此模型自己的设置</translation>
+    </message>
+    <message>
+        <source>The file</source>
+        <translation>文件</translation>
+    </message>
+    <message>
+        <source>Defaults of this model</source>
+        <translation>此模型的默认值</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n set</source>
+        <translation>
+            <numerusform>已设置 %n 项</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Set everything that {0} suggests</source>
+        <translation>采用 {0} 建议的全部值</translation>
+    </message>
+    <message>
+        <source>Also set: {0}</source>
+        <translation>另外已设置：{0}</translation>
+    </message>
+    <message>
+        <source>Also suggested: {0}</source>
+        <translation>另外建议：{0}</translation>
+    </message>
+</context>
+<context>
     <name>Desktop</name>
     <message>
         <source>Try again</source>
@@ -715,12 +816,24 @@
         </translation>
     </message>
     <message>
+        <source>Hide (Delete in the list): the file stays</source>
+        <translation>隐藏 (在列表中按 Delete)：文件保留</translation>
+    </message>
+    <message>
+        <source>Hide (Delete in the list): the file stays, {0} may still use it</source>
+        <translation>隐藏 (在列表中按 Delete)：文件保留，{0} 可能仍在使用</translation>
+    </message>
+    <message>
         <source>Load again</source>
         <translation>重新载入</translation>
     </message>
     <message>
         <source>Remove</source>
         <translation>移除</translation>
+    </message>
+    <message>
+        <source>Hide</source>
+        <translation>隐藏</translation>
     </message>
     <message>
         <source>Try again</source>
@@ -803,8 +916,12 @@
         <translation>分卷</translation>
     </message>
     <message>
-        <source>Outside the models folder: removing it here leaves the file alone</source>
-        <translation>在模型文件夹之外：在这里移除不会动文件本身</translation>
+        <source>Belongs to it</source>
+        <translation>附属文件</translation>
+    </message>
+    <message>
+        <source>Outside the models folder: hiding it here leaves the file alone</source>
+        <translation>在模型文件夹之外：在此隐藏不会动该文件</translation>
     </message>
     <message>
         <source>Kept</source>
@@ -1041,6 +1158,91 @@
     <message>
         <source>about {0} tokens/s</source>
         <translation>约 {0} 词元/秒</translation>
+    </message>
+</context>
+<context>
+    <name>KeepingView</name>
+    <message>
+        <source>On the disk</source>
+        <translation>在磁盘上</translation>
+    </message>
+    <message>
+        <source>Delete the file…</source>
+        <translation>删除文件…</translation>
+    </message>
+    <message>
+        <source>Move the file to the trash; you are asked first</source>
+        <translation>将文件移到回收站；会先询问您</translation>
+    </message>
+    <message>
+        <source>Verify</source>
+        <translation>校验</translation>
+    </message>
+    <message>
+        <source>Read the whole file and compare its checksum</source>
+        <translation>读取整个文件并比对校验和</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
+        <source>Stop reading the file</source>
+        <translation>停止读取文件</translation>
+    </message>
+    <message>
+        <source>Copy the SHA-256</source>
+        <translation>复制 SHA-256</translation>
+    </message>
+    <message>
+        <source>Takes {0} of the disk.</source>
+        <translation>占用磁盘 {0}。</translation>
+    </message>
+    <message numerus="yes">
+        <source>All together: {0} in %n model(s)</source>
+        <translation>
+            <numerusform>全部合计：%n 个模型，共 {0}</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>, {0} free</source>
+        <translation>，可用 {0}</translation>
+    </message>
+    <message>
+        <source>Reading {0} %</source>
+        <translation>正在读取 {0} %</translation>
+    </message>
+    <message>
+        <source>Whole</source>
+        <translation>完好</translation>
+    </message>
+    <message>
+        <source>Damaged: download it again</source>
+        <translation>已损坏：请重新下载</translation>
+    </message>
+    <message>
+        <source>Read; nobody has said what its checksum should be</source>
+        <translation>已读取；没有可比对的校验和</translation>
+    </message>
+    <message>
+        <source>The SHA-256 was copied.</source>
+        <translation>已复制 SHA-256。</translation>
+    </message>
+    <message>
+        <source>Delete the file of {0}?</source>
+        <translation>删除 {0} 的文件？</translation>
+    </message>
+    <message>
+        <source>{0}, in {1}</source>
+        <translation>{0}，位于 {1}</translation>
+    </message>
+    <message>
+        <source>It goes to the trash. Other programs that use it lose it, too.</source>
+        <translation>文件将移到回收站。使用它的其他程序也将无法再用。</translation>
+    </message>
+    <message>
+        <source>Delete the file</source>
+        <translation>删除文件</translation>
     </message>
 </context>
 <context>
@@ -1369,8 +1571,16 @@
         <translation>已移除 {0}。</translation>
     </message>
     <message>
+        <source>{0} is hidden; its file stays.</source>
+        <translation>已隐藏 {0}；文件保留。</translation>
+    </message>
+    <message>
         <source>Undo</source>
         <translation>撤销</translation>
+    </message>
+    <message>
+        <source>The file of {0} is in the trash.</source>
+        <translation>{0} 的文件已移到回收站。</translation>
     </message>
     <message>
         <source>The download of {0} was cancelled.</source>

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from engine.api.keeping import Defaults, DiskUse, Verified
 from engine.errors import EngineError
 
 
@@ -11,7 +12,11 @@ class FakeBridge:
     """Requests wait in `waiting` until `run` answers them, as replies do until the event loop runs."""
 
     def __init__(self, **answers: Any) -> None:
-        self.answers = answers
+        self.answers = {
+            "defaults": lambda model: Defaults(model=model),
+            "verification": lambda model: Verified(model=model, state="unknown"),
+            "disk": DiskUse({}, {}, 0, 0),
+        } | answers
         self.calls: list[tuple[Any, ...]] = []
         self.waiting: deque[Callable[[], None]] = deque()
 
@@ -60,9 +65,11 @@ class _FakeClient:
         """Its methods are told by their own names, too."""
         return self
 
+    keeping = hub
+
     def __getattr__(self, name: str) -> Any:
-        def method(*arguments: Any) -> Any:
-            self._bridge.calls.append((name, *arguments))
+        def method(*arguments: Any, **named: Any) -> Any:
+            self._bridge.calls.append((name, *arguments, *named.values()))
 
             async def nothing() -> None:
                 pass

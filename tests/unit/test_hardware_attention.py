@@ -86,7 +86,7 @@ def test_a_chosen_type_wins() -> None:
             Shares(1.0, 1.1, 0.9),
             None,
         ),  # what is kept of conversations would be read anew for little
-        (Shares(1.2, 1.1, 0.5), None),  # answers would be slower
+        (Shares(1.3, 1.1, 0.5), None),  # answers would be slower
         (Shares(1.0, 1.5, 0.5), None),  # long prompts would be
     ],
 )

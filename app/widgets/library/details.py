@@ -1,9 +1,11 @@
 """One model: what the file says, how it would run here and why, and what can be done with it.
 
-Zone: app.widgets.library. Shows what it is given and emits what the user wants. Neighbours: `facts`, `plan_view`, `page`.
+Zone: app.widgets.library. Shows what it is given and emits what the user wants. Neighbours: `facts`, `plan_view`, `defaults`,
+`keeping`, `page`.
 """
 
 from collections.abc import Callable
+from pathlib import PurePath
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
@@ -14,12 +16,14 @@ from app.stores.models import ModelsStore
 from app.stores.plan import read_plan
 from app.stores.settings import SettingsStore
 from app.theme import TEXT_WIDTH, UNIT
-from app.widgets.common.buttons import icon_button, plain_button, primary_button
+from app.widgets.common.buttons import describe, icon_button, plain_button, primary_button
 from app.widgets.common.error_box import ErrorBox
 from app.widgets.common.labels import figure_label, label
 from app.widgets.common.progress_line import ProgressLine
 from app.widgets.library.backend_choice import BackendChoice
+from app.widgets.library.defaults import DefaultsForm
 from app.widgets.library.facts import Facts
+from app.widgets.library.keeping import KeepingView, may_delete
 from app.widgets.library.plan_view import PlanView
 from engine.api.models import ModelDetails, ModelInfo
 
@@ -55,8 +59,11 @@ class DetailsPane(QScrollArea):
         self._plan = PlanView()
         self._backend = BackendChoice(settings)
         self._backend.chosen.connect(self.backend_chosen)
+        self._defaults = DefaultsForm(store)
         self._facts = Facts(self.tr("In the file"))
         self._place = Facts(self.tr("Where it lies"))
+        self._keeping = KeepingView(store)
+        self._keeping.said.connect(self.said)
         self._lay_out()
         store.changed.connect(self._show)
         store.details_changed.connect(self._show)
@@ -107,7 +114,7 @@ class DetailsPane(QScrollArea):
         inner.addWidget(self._trouble)
         inner.addWidget(self._plan)
         inner.addWidget(self._backend, alignment=Qt.AlignmentFlag.AlignLeft)
-        for part in (self._facts, self._place):
+        for part in (self._defaults, self._facts, self._place, self._keeping):
             inner.addWidget(part)
         inner.addStretch(1)
         page = QWidget()
@@ -139,6 +146,7 @@ class DetailsPane(QScrollArea):
         if details is not None:
             self._facts.set_facts(self._file_facts(details))
         self._place.set_facts(self._place_facts(info, details))
+        self._keeping.show_kept()
 
     def _show_state(self, info: ModelInfo) -> None:
         busy = self._store.busy(info.id) or info.state in ("loading", "stopping")
@@ -149,6 +157,7 @@ class DetailsPane(QScrollArea):
         self._unload_button.setVisible(loaded)
         self._unload_button.setEnabled(not busy)
         self._remove.setEnabled(not busy)
+        self._show_removing(info)
         words = state_words(info)
         if info.num_running:
             words += " · " + self.tr("%n answer(s) running", "", info.num_running)
@@ -158,11 +167,22 @@ class DetailsPane(QScrollArea):
         if info.state == "loading":
             self._progress.set_progress(info.progress or 0.0, words)
 
+    def _show_removing(self, info: ModelInfo) -> None:
+        self._remove.set_icon("x" if info.origin else "trash")
+        if not info.origin:
+            tip = self.tr("Remove (Delete in the list)")
+        elif may_delete(info):
+            tip = self.tr("Hide (Delete in the list): the file stays")
+        else:
+            tip = self.tr("Hide (Delete in the list): the file stays, {0} may still use it")
+        describe(self._remove, tip.format(info.origin))
+
     def _show_trouble(self, info: ModelInfo) -> None:
         if info.state == "failed":
             action, self._mend = self.tr("Load again"), self._load
         elif info.problem:
-            action, self._mend = self.tr("Remove"), self.remove_wanted.emit
+            action = self.tr("Hide") if info.origin else self.tr("Remove")
+            self._mend = self.remove_wanted.emit
         else:
             action, self._mend = self.tr("Try again"), self._store.refresh_details
         # without a service the page says so already, over the details
@@ -208,8 +228,11 @@ class DetailsPane(QScrollArea):
         if details is not None and details.parts_total > 1:
             parts = self.tr("{0} of {1}").format(len(details.files), details.parts_total)
             facts.append((self.tr("Parts"), parts))
+        if details is not None and details.companions:
+            names = ", ".join(PurePath(file).name for file in details.companions)
+            facts.append((self.tr("Belongs to it"), names))
         if details is not None and details.registered:
-            kept = self.tr("Outside the models folder: removing it here leaves the file alone")
+            kept = self.tr("Outside the models folder: hiding it here leaves the file alone")
             facts.append((self.tr("Kept"), kept))
         return facts
 

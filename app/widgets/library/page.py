@@ -69,6 +69,7 @@ class ModelsPage(TranslatedPage):
         store.details_changed.connect(self._show)
         store.failed.connect(self._say)
         store.removed.connect(self._offer_undo)
+        store.deleted.connect(self._tell_deletion)
         downloads.failed.connect(self._say)
         downloads.arrived.connect(self._tell_arrival)
         downloads.cancelled.connect(self._offer_download_back)
@@ -220,7 +221,16 @@ class ModelsPage(TranslatedPage):
     @Slot(str)
     def _offer_undo(self, model: str) -> None:
         undo = partial(self._store.undo_remove, model)
-        self.said.emit(self.tr("{0} was removed.").format(model), self.tr("Undo"), undo)
+        hidden = self._store.lies_elsewhere(model)
+        words = self.tr("{0} is hidden; its file stays.") if hidden else self.tr("{0} was removed.")
+        self.said.emit(words.format(model), self.tr("Undo"), undo)
+
+    @Slot(str, bool)
+    def _tell_deletion(self, model: str, trashed: bool) -> None:
+        words = (
+            self.tr("The file of {0} is in the trash.") if trashed else self.tr("{0} was removed.")
+        )
+        self._say(words.format(model))
 
     @Slot(str, str)
     def _offer_download_back(self, download: str, name: str) -> None:
