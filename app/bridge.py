@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
+from app.garbage import Garbage
 from app.outbox import Cancelled, End, Outbox
 from app.requester import CLOSE_SECONDS, Requester, Work, no_service
 from engine.aio import spawn
@@ -60,6 +61,7 @@ class Bridge(QObject):
         self._filled.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
         self._loop = asyncio.new_event_loop()
         self._requester = Requester(self._put)
+        self._garbage = Garbage(self)
         self._thread = threading.Thread(target=self._run, name="client-io", daemon=True)
         self._thread.start()
 
@@ -107,6 +109,7 @@ class Bridge(QObject):
         """End everything that runs, and the thread; streams have `finished` when this returns."""
         self._post(lambda: spawn(self._wind_up(), name="end of the bridge"))
         self._thread.join(2 * CLOSE_SECONDS)
+        self._garbage.close()
         self._deliver()
 
     def _start(self, number: int, work: Work) -> None:
