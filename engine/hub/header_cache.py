@@ -68,4 +68,4 @@ class HeaderCache:
 def _plain(value: object) -> object:
     if isinstance(value, Mapping):  # a read-only view
         return dict(value)
-    raise NotImplementedError
+    raise NotImplementedError  # as msgspec asks of a hook; headers hold nothing else
