@@ -26,12 +26,13 @@ from typing import Any, Final
 
 from engine.api.hub import HubFile
 from engine.config import NetworkSettings
-from engine.hub.download import Download, Wanted
+from engine.hub.download import Download
 from engine.hub.ledger import Ledger
 from engine.hub.network import Network
 from engine.hub.pacer import Pacer
 from engine.hub.token import TokenStore
 from engine.hub.transfer import Patience
+from engine.hub.wanted import Wanted
 
 REPO: Final = "bench/model"
 COMMIT: Final = "b" * 40

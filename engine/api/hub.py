@@ -174,6 +174,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """Where the token comes from that is sent; it is never told."""
     user: str = ""
     """Whose it is, where the hub was asked."""
+    token_refused: bool = False
+    """The hub does not take it; public models are asked for without it."""
     proxy: str = ""
     """Without its password."""
 

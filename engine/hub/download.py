@@ -6,83 +6,27 @@ Nothing of a set can be used before all of it was checked: its files keep their 
 
 import hashlib
 import os
-import shutil
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from engine.api.hub import HubFile
-from engine.errors import DiskFull, InvalidRequest, ServiceUnavailable, SetupError
-from engine.hardware.units import gigabytes
+from engine.errors import ServiceUnavailable, SetupError
 from engine.hub.cache_layout import RepoFolder
 from engine.hub.network import Network
 from engine.hub.pacer import Pacer
-from engine.hub.part_file import PartFile, bytes_on_disk, remove_part
+from engine.hub.part_file import PartFile, remove_part
 from engine.hub.source import Source
+from engine.hub.space import check_space, existing
 from engine.hub.token import TokenStore
 from engine.hub.transfer import Patience, Progress, Stopped, Transfer
+from engine.hub.wanted import Wanted
 
-MOST_BYTES: Final = 1 << 40
-"""Of one file; more is no model but an attack on the bookkeeping."""
-_MOST_FILES: Final = 500
-_SPARE: Final = 0.05
 _BUSY_S: Final = 0.5
 _CHUNK: Final = 1 << 20
 _TOLD_EACH: Final = 64 << 20
-_OTHER: Final = "Choose another model."
-
-
-class Wanted(msgspec.Struct, frozen=True):
-    """What is to be downloaded."""
-
-    repo: str
-    """`owner/name`."""
-    revision: str
-    """Commit, 40 hexadecimal digits."""
-    ref: str
-    """Branch or tag that it was chosen by."""
-    name: str
-    """For people, and how the library's card calls it."""
-    files: tuple[HubFile, ...]
-    """The first is the one a model is opened by."""
-
-    @property
-    def total_bytes(self) -> int:
-        """Of all files."""
-        return sum(file.size_bytes for file in self.files)
-
-    def check(self, root: Path) -> None:
-        """Look at every name and number before anything is done with it.
-
-        Raises:
-            InvalidRequest: one is not acceptable.
-        """
-        folder = RepoFolder(root, self.repo)
-        folder.ref(self.ref or "main")
-        if not 0 < len(self.files) <= _MOST_FILES:
-            raise InvalidRequest(
-                "A download has between 1 and 500 files.", hint=_OTHER, param="files"
-            )
-        paths = {folder.snapshot(self.revision, file.path) for file in self.files}
-        if len(paths) < len(self.files):
-            raise InvalidRequest("A download names a file twice.", hint=_OTHER, param="files")
-        for file in self.files:
-            folder.blob(self.key(file))
-            if len(file.sha256) not in (0, 64) or not 0 < file.size_bytes <= MOST_BYTES:
-                raise InvalidRequest(
-                    "The hub names a size or a checksum that no model has.",
-                    hint=_OTHER,
-                    param="files",
-                )
-
-    def key(self, file: HubFile) -> str:
-        """What its bytes are called while they arrive: their SHA-256, or where nobody knows it, one of their place."""
-        place = f"{self.repo}\n{self.revision}\n{file.path}"
-        return file.sha256 or hashlib.sha256(place.encode()).hexdigest()
 
 
 class Download:
@@ -138,7 +82,7 @@ class Download:
         """
         try:
             with self._network.purpose("download"), ExitStack() as locks:
-                self._check_space()
+                check_space(self._root, self._wanted)
                 return self._place([(f, self._fetched(f, locks)) for f in self._wanted.files])
         except OSError as error:
             raise SetupError(
@@ -146,34 +90,9 @@ class Download:
                 hint=f"Check that {self._folder.folder} can be written, then resume it.",
             ) from error
 
-    def _check_space(self) -> None:
-        missing = 0
-        for file in self._wanted.files:
-            if self._existing(file) is None:
-                part = self._folder.part(self._wanted.key(file))
-                missing += file.size_bytes - bytes_on_disk(part, file.size_bytes)
-        needed, free = int(missing * (1 + _SPARE)), _free_bytes(self._root)
-        if missing and free < needed:
-            raise DiskFull(
-                f"{self._wanted.name} still needs {gigabytes(needed)} of disk space, and "
-                f"{gigabytes(free)} are free.",
-                hint="Make room, then resume the download; what is there of it is kept.",
-                needed_bytes=needed,
-                free_bytes=free,
-            )
-
-    def _existing(self, file: HubFile) -> Path | None:
-        """Where its bytes are already, by size."""
-        snapshot = self._folder.snapshot(self._wanted.revision, file.path)
-        for place in (snapshot, self._folder.blob(self._wanted.key(file))):
-            with suppress(OSError):
-                if place.is_file() and place.stat().st_size == file.size_bytes:
-                    return place
-        return None
-
     def _is_there(self, file: HubFile) -> bool:
         """Did we or another program fetch it before, and is it whole?"""
-        place = self._existing(file)
+        place = existing(self._folder, self._wanted, file)
         if place is None:
             return False
         digest = hashlib.sha256()
@@ -257,8 +176,8 @@ class Download:
 
     def _moved(self, file: HubFile, part: PartFile | None) -> Path:
         if part is None:
-            existing = self._existing(file)
-            return existing or self._folder.blob(self._wanted.key(file))
+            there = existing(self._folder, self._wanted, file)
+            return there or self._folder.blob(self._wanted.key(file))
         blob = self._folder.blob(part.sha256)
         part.path.replace(blob)
         remove_part(part.path)
@@ -280,21 +199,6 @@ def discard(root: Path, wanted: Wanted) -> None:
     for empty in (folder.folder / "blobs", folder.folder):
         with suppress(OSError):
             empty.rmdir()
-
-
-def done_bytes(root: Path, wanted: Wanted) -> int:
-    """How much of an unfinished download is on disk."""
-    folder = RepoFolder(root, wanted.repo)
-    return sum(
-        bytes_on_disk(folder.part(wanted.key(file)), file.size_bytes) for file in wanted.files
-    )
-
-
-def _free_bytes(root: Path) -> int:
-    folder = root.absolute()
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return shutil.disk_usage(folder).free
 
 
 def _link(snapshot: Path, blob: Path, inside: Path) -> None:

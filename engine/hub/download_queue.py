@@ -3,9 +3,7 @@
 Each running one is a thread; all methods may be called by any. Neighbours: `download` (one of them), `engine.supervisor.hub`.
 """
 
-import hashlib
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -14,40 +12,32 @@ from typing import Final, Literal
 
 import msgspec
 
-from engine.api.hub import DownloadInfo, DownloadList, DownloadState
+from engine.api.hub import DownloadInfo, DownloadList
 from engine.errors import DiskFull, EngineError, InvalidRequest, Offline
-from engine.hub.download import Download, Wanted, discard, done_bytes
+from engine.hub.download import Download, discard
+from engine.hub.held import Held
 from engine.hub.network import Network
 from engine.hub.pacer import Pacer
+from engine.hub.saved_queue import AT_WORK, SavedDownload, read, write
+from engine.hub.space import done_bytes
 from engine.hub.speed import Speed
 from engine.hub.token import TokenStore
 from engine.hub.transfer import Patience, Progress, Stopped
+from engine.hub.wanted import Wanted
 
-__all__ = ["DownloadQueue", "Wanted"]
 logger = logging.getLogger(__name__)
 
 _MOST_ENDED: Final = 50
 _ENDED: Final = ("done", "failed")
-_AT_WORK: Final = ("running", "waiting", "checking")
-
-
-class _Saved(msgspec.Struct):
-    """One download as it outlives the process."""
-
-    wanted: Wanted
-    state: DownloadState = "queued"
-    problem: str = ""
-    model: str = ""
-    finished: int = 0
 
 
 class _Entry:
     """One download while the process lives."""
 
-    def __init__(self, saved: _Saved, done: int) -> None:
+    def __init__(self, saved: SavedDownload, done: int) -> None:
         self.saved = saved
         self.done = done
-        self.id = _id(saved.wanted)
+        self.id = saved.wanted.id
         self.speed = Speed()
         self.stop = threading.Event()
         self.thread: threading.Thread | None = None
@@ -94,6 +84,7 @@ class DownloadQueue:
         limit_bytes_per_s: int = 0,
         at_once: int = 2,
         patience: Patience | None = None,
+        look_again_s: float = 10.0,
     ) -> None:
         """Go on with what was left; a damaged file is set aside.
 
@@ -107,6 +98,7 @@ class DownloadQueue:
             limit_bytes_per_s: of all together; 0: none.
             at_once: how many run; the others wait for their turn.
             patience: when a download tries again.
+            look_again_s: how often those that stopped by themselves are looked at.
         """
         self._network = network
         self._tokens = tokens
@@ -120,20 +112,24 @@ class DownloadQueue:
         self._lock = threading.RLock()
         self._saving = threading.Lock()
         """Taken before the other, so that nobody who only looks waits for the disk."""
-        self._closing = False
+        self._closing = threading.Event()
+        self._look_again_s = look_again_s
+        self._watch: threading.Thread | None = None
+        """While any is held."""
         self._threads: set[threading.Thread] = set()
         """Of cancelled ones too."""
         self._entries = [
-            _Entry(saved, done_bytes(root, saved.wanted)) for saved in _read(file, root)
+            _Entry(saved, done_bytes(root, saved.wanted)) for saved in read(file, root)
         ]
         with self._lock:
             self._start_next()
+            self._watch_held()
 
     @property
     def active(self) -> int:
         """Downloads that are not finished and would go on by themselves."""
         with self._lock:
-            return sum(entry.saved.state in ("queued", *_AT_WORK) for entry in self._entries)
+            return sum(entry.saved.state in ("queued", *AT_WORK) for entry in self._entries)
 
     def add(self, wanted: Wanted) -> DownloadInfo:
         """Put it at the end; one that is there already is returned, and resumed where it stopped.
@@ -143,9 +139,9 @@ class DownloadQueue:
         """
         wanted.check(self._root)
         with self._lock:
-            known = next((e for e in self._entries if e.id == _id(wanted)), None)
+            known = next((e for e in self._entries if e.id == wanted.id), None)
             if known is None:
-                known = _Entry(_Saved(wanted), done_bytes(self._root, wanted))
+                known = _Entry(SavedDownload(wanted), done_bytes(self._root, wanted))
                 self._entries.append(known)
             again = known.ended or known.saved.state == "paused"
         if again:
@@ -175,7 +171,7 @@ class DownloadQueue:
                 return
             entry.next = "paused"
             entry.stop.set()
-            entry.saved.state, entry.saved.problem = "paused", ""
+            entry.saved = SavedDownload(entry.saved.wanted, "paused")
         self._changed()
 
     def resume(self, download: str) -> None:
@@ -192,7 +188,7 @@ class DownloadQueue:
                 self._entries.remove(entry)
                 self._entries.append(entry)
             entry.next = "queued"
-            entry.saved = _Saved(entry.saved.wanted)
+            entry.saved = SavedDownload(entry.saved.wanted)
         self._changed()
 
     def cancel(self, download: str) -> None:
@@ -227,6 +223,27 @@ class DownloadQueue:
             self._entries = going + [e for e in self._entries if e.ended]
         self._changed()
 
+    def go_on(self) -> bool:
+        """Queue those that stopped by themselves and could go on.
+
+        Returns:
+            Whether others are held still.
+        """
+        with self._lock:
+            held = [(e, e.saved.wanted, e.saved.held) for e in self._entries if e.saved.held]
+        over = [  # looks at the disk: without the lock
+            entry
+            for entry, wanted, held_by in held
+            if held_by and held_by.over(self._network, self._root, wanted)
+        ]
+        with self._lock:
+            for entry in over:
+                if entry.saved.held:
+                    entry.next, entry.saved = "queued", SavedDownload(entry.saved.wanted)
+        if over:
+            self._changed()
+        return len(over) < len(held)
+
     def set_limit(self, bytes_per_s: int) -> None:
         """Of all together; 0: none."""
         self._pacer.limit = bytes_per_s
@@ -235,7 +252,7 @@ class DownloadQueue:
     def close(self, timeout_s: float) -> None:
         """Stop all and keep what arrived; what ran goes on at the next start."""
         with self._lock:
-            self._closing = True
+            self._closing.set()
             threads = [*self._threads]
             for entry in self._entries:
                 entry.stop.set()
@@ -259,7 +276,7 @@ class DownloadQueue:
         self._on_change()
 
     def _start_next(self) -> None:
-        if self._closing:
+        if self._closing.is_set():
             return
         free = self._at_once - sum(entry.thread is not None for entry in self._entries)
         for entry in self._entries:
@@ -275,15 +292,16 @@ class DownloadQueue:
 
     def _run(self, entry: _Entry) -> None:
         """In the download's thread."""
-        saved = _Saved(entry.saved.wanted, "failed")
+        saved = SavedDownload(entry.saved.wanted, "failed")
         try:
             path = self._fetch(entry)
-            saved.state = "done"
             saved.model = self._on_done(path)
+            saved.state = "done"
         except Stopped:
             saved.state = "queued"
         except (DiskFull, Offline) as error:
             saved.state, saved.problem = "paused", str(error)
+            saved.held = Held.now(error, self._root)
         except EngineError as error:
             saved.problem = str(error)
         except Exception:
@@ -314,13 +332,15 @@ class DownloadQueue:
             patience=self._patience,
         ).run()
 
-    def _ended(self, entry: _Entry, saved: _Saved) -> None:
+    def _ended(self, entry: _Entry, saved: SavedDownload) -> None:
         with self._lock:
             entry.thread = None
             cancelled = entry.next == "cancelled"
             if not cancelled:
                 if saved.state == "queued":
                     saved.state = "paused" if entry.next == "paused" else "queued"
+                elif entry.next == "paused":
+                    saved.held = None
                 if saved.state in _ENDED:
                     saved.finished = int(time.time())
                 entry.saved = saved
@@ -331,7 +351,25 @@ class DownloadQueue:
             discard(self._root, saved.wanted)
         with self._lock:
             self._threads.discard(threading.current_thread())
+            self._watch_held()
         self._changed()
+
+    def _watch_held(self) -> None:
+        """With the lock."""
+        if self._watch is None and any(entry.saved.held for entry in self._entries):
+            self._watch = threading.Thread(
+                target=self._look_again, name="download-held", daemon=True
+            )
+            self._watch.start()
+
+    def _look_again(self) -> None:
+        """In the watch's thread, until none is held."""
+        while not self._closing.wait(self._look_again_s):
+            if not self.go_on():
+                with self._lock:
+                    if not any(entry.saved.held for entry in self._entries):
+                        self._watch = None
+                        return
 
     def _forget_old(self) -> None:
         ended = sorted((e for e in self._entries if e.ended), key=lambda e: -e.saved.finished)
@@ -339,42 +377,7 @@ class DownloadQueue:
             self._entries.remove(entry)
 
     def _save(self) -> None:
-        """Whole or not at all; on a full disk the older list stays, which is true enough."""
-        partial = self._file.with_name(f".{self._file.name}.new")
         with self._saving:
             with self._lock:
                 data = msgspec.json.encode([entry.saved for entry in self._entries])
-            try:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-                with partial.open("wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                partial.replace(self._file)
-            except OSError as error:
-                logger.warning("the queue of downloads was not written, error=%s", error.strerror)
-
-
-def _id(wanted: Wanted) -> str:
-    """The same repository, commit and files are the same download."""
-    what = "\n".join([wanted.repo, wanted.revision, *sorted(file.path for file in wanted.files)])
-    return hashlib.sha256(what.encode()).hexdigest()[:12]
-
-
-def _read(file: Path, root: Path) -> list[_Saved]:
-    try:
-        saved = msgspec.json.decode(file.read_bytes(), type=list[_Saved])
-        for item in saved:
-            item.wanted.check(root)
-            if item.state in _AT_WORK:
-                item.state, item.problem = "queued", ""
-    except FileNotFoundError:
-        return []
-    except (OSError, msgspec.MsgspecError, InvalidRequest) as error:
-        logger.warning("the queue of downloads begins anew, error=%s", type(error).__name__)
-        try:
-            file.replace(file.with_suffix(".broken.json"))
-        except OSError:
-            logger.warning("and the old one could not be set aside")
-        return []
-    return saved
+            write(self._file, data)

@@ -337,7 +337,7 @@ def _not_written(error: OSError, path: Path) -> EngineError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(
             "The disk is full.",
-            hint="What was downloaded is kept: make room, then resume the download.",
+            hint="What was downloaded is kept. Make room, and the download goes on by itself.",
         )
     return SetupError(
         f"The folder for downloads cannot be written ({error.strerror or error}).",

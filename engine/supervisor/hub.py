@@ -28,12 +28,12 @@ from engine.errors import EngineError, HubDenied, InvalidRequest
 from engine.formats.ghost_file import GhostPart
 from engine.hub.cache_layout import RepoFolder
 from engine.hub.card import HubCards
-from engine.hub.download import Wanted
 from engine.hub.download_queue import DownloadQueue
 from engine.hub.network import Network
 from engine.hub.remote_header import RemoteHeaders
 from engine.hub.search import HubSearch
 from engine.hub.token import TokenStore
+from engine.hub.wanted import Wanted
 from engine.supervisor.answer import Changes
 from engine.supervisor.appraisal import Appraisal
 
@@ -228,6 +228,7 @@ class Hub:
             offline=self._network.offline,
             token=source,
             user=user,
+            token_refused=bool(token) and self._search.token_refused,
             proxy=self._network.proxy,
         )
 
@@ -241,8 +242,9 @@ class Hub:
         return await self.access()
 
     async def set_offline(self, offline: bool) -> Access:
-        """At once, for everything; running downloads pause."""
+        """At once, for everything; running downloads pause, and go on when it ends."""
         self._network.offline = offline
+        await asyncio.to_thread(self._queue.go_on)
         return await self.access()
 
     async def connections(self) -> ConnectionList:

@@ -1730,6 +1730,10 @@
         <translation>已设置，来自模型库自己的工具。</translation>
     </message>
     <message>
+        <source>The hub does not accept it: it may have expired or been revoked.</source>
+        <translation>模型库不接受它：可能已过期或被撤销。</translation>
+    </message>
+    <message>
         <source>It is {0}&apos;s.</source>
         <translation>属于 {0}。</translation>
     </message>

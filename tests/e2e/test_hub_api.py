@@ -120,7 +120,8 @@ def test_a_killed_service_goes_on_where_it_was(service: ServiceProcess, hub: Moc
     async def finish() -> None:
         async with Client(service.base_url) as client:
             info = await ended(client, download)
-            assert (info.state, info.total_bytes) == ("done", 69 << 20)
+            assert (info.state, info.total_bytes) == ("failed", 69 << 20)
+            assert "not a GGUF" in info.problem  # complete, but only bytes
 
     asyncio.run(finish())
     assert sum(hub.sent.values()) - sent <= (69 << 20) - (24 << 20) + (16 << 20)
@@ -155,6 +156,9 @@ def test_what_the_hub_refuses_is_a_sentence(service: ServiceProcess) -> None:
                 await client.hub.download(DownloadRequest("../../etc", "x"))
             with pytest.raises(InvalidRequest):
                 await client.hub.download(DownloadRequest(REPO, "Q3_K_S"))
+            assert (await client.hub.set_token("hf_revoked")).token_refused
+            kept = await client.hub.set_token("hf_good")
+            assert (kept.user, kept.token_refused) == ("me", False)
             assert (await client.hub.set_offline(True)).offline
             with pytest.raises(Offline):
                 await client.hub.card("maker/other-GGUF")

@@ -107,6 +107,16 @@ def test_the_token_is_never_shown_again(section, bridge, qtbot) -> None:
     assert not forget.isVisible()
 
 
+def test_a_token_that_the_hub_refuses_is_said(section, bridge, qtbot) -> None:
+    bridge.answers["set_token"] = Access(
+        endpoint="https://hub.example", offline=False, token="app", token_refused=True
+    )
+    qtbot.keyClicks(find(section, QLineEdit, "settings-token"), "hf_old")
+    find(section, QAbstractButton, "settings-token-keep").click()
+    bridge.run()
+    assert "Set, in this app. The hub does not accept it" in words(section)
+
+
 def test_a_token_that_cannot_be_kept_is_said(section, bridge) -> None:
     bridge.answers["set_token"] = SetupError("The token could not be saved.", hint="Try again.")
     find(section, QLineEdit, "settings-token").setText("hf_x")

@@ -19,12 +19,13 @@ from engine.api.hub import DownloadInfo, HubFile
 from engine.config import NetworkSettings
 from engine.errors import InvalidRequest
 from engine.hub import part_file
-from engine.hub.download_queue import DownloadQueue, Wanted
+from engine.hub.download_queue import DownloadQueue
 from engine.hub.ledger import Ledger
 from engine.hub.network import Network
 from engine.hub.speed import Speed
 from engine.hub.token import TokenStore
 from engine.hub.transfer import Patience
+from engine.hub.wanted import Wanted
 from tests.helpers.mock_hub import ALWAYS, COMMIT, MIB, MockFile, MockHub, MockRepo
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -288,6 +289,9 @@ def test_hostile_wishes_are_refused_before_anything_is_written(
     assert queue.queue.list().downloads == []
 
 
+Usage = namedtuple("Usage", "free")
+
+
 class Disk:
     """Has room for so many bytes."""
 
@@ -301,7 +305,7 @@ class Disk:
         part_write(file, offset, data)
 
     def usage(self, path):
-        return namedtuple("Usage", "free")(self.room)
+        return Usage(self.room)
 
 
 part_write = part_file.write_at
@@ -374,8 +378,51 @@ def test_offline_pauses_with_the_reason(hub, queue) -> None:
     assert "offline" in queue.becomes(added.id, "paused").problem
     queue.network.offline = False
     queue.idle()
-    queue.queue.resume(added.id)
+    queue.queue.go_on()
     queue.becomes(added.id, "done")
+
+
+def test_what_a_full_disk_stopped_goes_on_when_there_is_room(hub, tmp_path, monkeypatch) -> None:
+    disk = Disk(2 * MIB)
+    monkeypatch.setattr(part_file, "write_at", disk.write_at)
+    room = iter([4 * MIB])  # when it begins; then another program fills the disk
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(next(room, disk.room)))
+    queue = Watched(hub, tmp_path)
+    added = queue.queue.add(wanted(hub, "a.gguf"))
+    kept = queue.becomes(added.id, "paused").done_bytes
+    queue.queue.close(5)
+
+    queue = Watched(hub, tmp_path, look_again_s=0.01)
+    assert queue.info(added.id).state == "paused"
+    hub.clear()
+    disk.room = 3 * MIB  # enough for the rest, not for all of it
+    queue.becomes(added.id, "done")
+    assert correct(hub, queue, "a.gguf")
+    assert hub.sent["a.gguf"] == SIZES["a.gguf"] - kept
+    queue.until(lambda: queue.queue._watch is None)
+    queue.queue.close(5)
+
+
+def test_a_quota_is_not_run_against_again_and_again(hub, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(part_file, "write_at", Disk(2 * MIB).write_at)
+    queue = Watched(hub, tmp_path)
+    added = queue.queue.add(wanted(hub, "a.gguf"))
+    queue.becomes(added.id, "paused")
+    queue.idle()
+    assert queue.queue.go_on()  # held still, though the disk has room
+    assert queue.info(added.id).state == "paused"
+    queue.queue.close(5)
+
+
+def test_what_the_user_paused_does_not_go_on_by_itself(hub, queue) -> None:
+    queue.network.offline = True
+    added = queue.queue.add(wanted(hub, "c.gguf"))
+    queue.becomes(added.id, "paused")
+    queue.idle()
+    queue.queue.pause(added.id)
+    queue.network.offline = False
+    assert not queue.queue.go_on()
+    assert queue.info(added.id).state == "paused"
 
 
 def test_the_limit_can_be_changed_while_it_runs(hub, queue) -> None:
@@ -406,11 +453,12 @@ import json, sys, threading
 from pathlib import Path
 import msgspec
 from engine.config import NetworkSettings
-from engine.hub.download_queue import DownloadQueue, Wanted
+from engine.hub.download_queue import DownloadQueue
 from engine.hub.ledger import Ledger
 from engine.hub.network import Network
 from engine.hub.speed import Speed
 from engine.hub.token import TokenStore
+from engine.hub.wanted import Wanted
 url, folder, wanted = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 ended = threading.Event()
 queue = DownloadQueue(

@@ -12,6 +12,7 @@ from engine.errors import HubError, Offline, SetupError
 from engine.hub.ledger import Ledger
 from engine.hub.network import Network, without_password
 from tests.helpers.mock_hub import COMMIT, MockFile, MockHub, MockRepo
+from tests.helpers.socks_proxy import SocksProxy
 
 REPO = "org/model"
 NAME = "model.gguf"
@@ -162,6 +163,16 @@ def test_a_proxy_that_is_down_is_named_without_its_password(scheme) -> None:
     assert f"{scheme}://127.0.0.1:{port}" in str(failed.value)
     assert "geheim" not in str(failed.value)
     assert "geheim" not in way.proxy
+
+
+def test_everything_goes_through_a_socks_proxy_that_looks_names_up(hub) -> None:
+    with SocksProxy(int(hub.url.rpartition(":")[2])) as socks:
+        way = network("http://hub.example", proxy=f"socks5h://127.0.0.1:{socks.port}")
+        response = way._pool("http://hub.example").request("GET", "http://hub.example/api/models")
+        assert response.status == 200
+        with way.hub_client() as client:
+            assert client.get("http://hub.example/api/models").status_code == 200
+    assert socks.asked == [("hub.example", 80)] * 2
 
 
 def test_a_host_that_is_not_there_is_named(hub) -> None:

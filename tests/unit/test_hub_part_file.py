@@ -179,7 +179,7 @@ def test_a_full_disk_is_named_and_costs_nothing_that_was_there(tmp_path, monkeyp
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(part_file, "write_at", full)
-    with pytest.raises(DiskFull, match="resume"):
+    with pytest.raises(DiskFull, match="by itself"):
         put(part, 1, content)
     part.close()
     monkeypatch.setattr(part_file, "write_at", write_at)

@@ -10,7 +10,7 @@ from engine.api.hub import HubFile
 from engine.config import NetworkSettings
 from engine.errors import EngineError, HubDenied, HubError, HubNotFound, Offline, SetupError
 from engine.hub.cache_layout import RepoFolder
-from engine.hub.download import Download, Wanted
+from engine.hub.download import Download
 from engine.hub.hub_answers import hub_failure, retry_after_s
 from engine.hub.ledger import Ledger
 from engine.hub.network import Network
@@ -18,6 +18,7 @@ from engine.hub.pacer import Pacer
 from engine.hub.part_file import BLOCK, PartFile
 from engine.hub.token import TokenStore
 from engine.hub.transfer import Patience, Progress
+from engine.hub.wanted import Wanted
 from tests.helpers.mock_hub import ALWAYS, COMMIT, MockFile, MockHub, MockRepo
 
 REPO, NAME = "org/model-GGUF", "model-Q4_K_M.gguf"

@@ -206,7 +206,10 @@ class NetworkSection(Section):
             "environment": self.tr("Set, from the environment."),
             "hub": self.tr("Set, from the hub's own tools."),
         }[access.token]
-        whose = self.tr("It is {0}'s.").format(access.user) if access.user else ""
+        if access.token_refused:
+            whose = self.tr("The hub does not accept it: it may have expired or been revoked.")
+        else:
+            whose = self.tr("It is {0}'s.").format(access.user) if access.user else ""
         return f"{words} {whose}".strip()
 
     @Slot()
