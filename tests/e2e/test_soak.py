@@ -131,6 +131,10 @@ def test_everything_at_once_for_twenty_minutes(tmp_path: Path) -> None:
     assert not broken, soak.outcomes
     assert soak.outcomes["/v1/chat/completions 200"] > SECONDS / 4
     assert soak.outcomes["cancelled"] > SECONDS / 4
+    twentieth = len(soak.service_bytes) // 20
+    parts = [soak.service_bytes[i : i + twentieth] for i in range(0, 20 * twentieth, twentieth)]
+    print("service, MB:", [round(statistics.median(part) / 1e6, 1) for part in parts])
+    print("workers, MB:", [round(statistics.median(c) / 1e6, 1) for c in soak.worker_bytes if c])
     fifth = len(soak.service_bytes) // 5
     early = statistics.median(soak.service_bytes[fifth : 2 * fifth])
     late = statistics.median(soak.service_bytes[-fifth:])
