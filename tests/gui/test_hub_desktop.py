@@ -114,7 +114,7 @@ def test_closing_while_it_downloads_finishes_in_the_background(
         lambda: any(info.done_bytes > 1 << 20 for info in desktop.downloads.downloads),
         timeout=WAIT_MS,
     )
-    assert "heron-F16.gguf · maker" in words(desktop)
+    assert "maker/heron-F16.gguf" in words(desktop)
     desktop.window.close()
     box: list[QMessageBox] = []
     qtbot.waitUntil(

@@ -409,7 +409,7 @@ def test_a_finished_one_is_told_and_shown_in_the_list(finding, bridge, qtbot) ->
 
 
 def test_a_problem_is_said_and_can_be_tried_again(page, bridge, qtbot) -> None:
-    problem = "The disk is full: 2.1 GB are missing. Make room, then resume."
+    problem = "The disk is full: 2.1 GB are missing. Make room, and it goes on by itself."
     take(page, bridge, hub.download("a", "failed", problem=problem))
     assert problem in words(page._waiting)
     assert "Failed" in words(page._waiting)

@@ -28,7 +28,7 @@ __all__ = ["language", "theme"]
 
 GONE = HubError("The hub cannot be reached.", hint="Check the connection, then try again.")
 DENIED = "heron-lab wants its licence to be accepted first. Open its page, sign in and accept it, then look again."
-FULL = "The disk is full: 2.1 GB are missing. Make room, then resume."
+FULL = "The disk is full: 2.1 GB are missing. Make room, and it goes on by itself."
 
 
 def finding(desk: Desk) -> None:

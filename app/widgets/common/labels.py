@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
+from app.item_models.hub_words import plain_tip
 from app.theme import shown_tokens, tabular
 from app.widgets.common.buttons import Tone
 from app.widgets.common.icons import pixmap
@@ -70,6 +71,7 @@ class ElidedLabel(QLabel):
     ) -> None:
         super().__init__(parent)
         self._mode = mode
+        self._tip = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setProperty("role", role)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
@@ -78,6 +80,11 @@ class ElidedLabel(QLabel):
     def setText(self, text: str) -> None:
         """Show another text; line breaks become spaces."""
         super().setText(" ".join(text.split()))
+        self._update_tip()
+
+    def set_tip(self, text: str) -> None:
+        """What the tooltip says instead, whether there is room or not."""
+        self._tip = text
         self._update_tip()
 
     def minimumSizeHint(self) -> QSize:
@@ -103,7 +110,8 @@ class ElidedLabel(QLabel):
         return self.fontMetrics().elidedText(self.text(), self._mode, self.contentsRect().width())
 
     def _update_tip(self) -> None:
-        self.setToolTip("" if self.shown_text() == self.text() else self.text())
+        cut = "" if self.shown_text() == self.text() else self.text()
+        self.setToolTip(plain_tip(self._tip or cut))
 
 
 class IconLabel(QLabel):

@@ -1,18 +1,18 @@
 """One download: what it is, how it goes, and what can be done with it. Neighbours: `downloads`, `app.item_models.download_words`."""
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.item_models.download_words import fraction, progress_text, state_text
-from app.item_models.hub_words import joined, plain_tip
+from app.item_models.hub_words import joined
 from app.stores.downloads import MOVING
 from app.theme import UNIT, text_font
 from app.widgets.common.buttons import IconButton, describe, icon_button, plain_button
-from app.widgets.common.labels import Role, label, set_role
+from app.widgets.common.labels import ElidedLabel, Role, label, set_role
 from app.widgets.common.progress_line import ProgressLine
 from engine.api.hub import DownloadInfo, DownloadState
 
-_TONES: dict[DownloadState, Role] = {"failed": "error", "waiting": "warn", "done": "good"}
+_TONES: dict[DownloadState, Role] = {"failed": "error", "done": "good"}
 _OVER = frozenset({"done", "failed"})
 
 
@@ -33,7 +33,7 @@ class DownloadRow(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._name = label(wrap=True)
+        self._name = ElidedLabel(mode=Qt.TextElideMode.ElideLeft)
         self._state = label(role="soft")
         self._state.setFont(text_font("small"))
         self._progress = ProgressLine()
@@ -72,16 +72,19 @@ class DownloadRow(QWidget):
         """Show how it stands; `num_queued` are those whose order can be changed."""
         owner, file = info.repo.partition("/")[0], info.name.rpartition("/")[2]
         self.setAccessibleName(f"{info.repo}, {file}")
-        self._name.setText(joined(file, owner))
-        self._name.setToolTip(plain_tip(f"{info.repo}\n{info.name}"))
+        self._name.setText(f"{owner}/{file}")
+        self._name.set_tip(f"{info.repo}\n{info.name}")
+        over = info.state in _OVER
         self._state.setText(state_text(info))
+        self._state.setVisible(over)
         set_role(self._state, _TONES.get(info.state, "soft"))
         self._progress.setVisible(info.state != "done")
-        self._progress.set_progress(fraction(info), progress_text(info))
+        self._progress.set_progress(
+            fraction(info), joined("" if over else state_text(info), progress_text(info))
+        )
         self._problem.setText(info.problem)
         self._problem.setVisible(bool(info.problem))
         set_role(self._problem, "error" if info.state == "failed" else "warn")
-        over = info.state in _OVER
         self._show_model.setVisible(bool(info.model) and info.state == "done")
         for button, possible in (
             (self._up, info.position > 0),

@@ -3,11 +3,17 @@
 Zone: app.widgets.settings. Neighbours: `fields` (the controls), `page` (which shows the sections).
 """
 
+from typing import Final
+
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.theme import TEXT_WIDTH, UNIT, text_font
+
+_MARGIN: Final = 12
+_LEAST_WORDS: Final = 20 * UNIT
+"""Explanations are not squeezed further than this."""
 
 
 class Section(QWidget):
@@ -45,15 +51,8 @@ class Section(QWidget):
         name.setBuddy(control)
         soft = soft_label(explanation)
         soft.setObjectName(f"{object_name}-words")
-        words = QVBoxLayout()
-        words.setSpacing(UNIT // 4)
-        words.addStretch(1)
-        words.addWidget(name)
-        words.addWidget(soft)
-        words.addStretch(1)
-        row = self._new_row()
-        row.addLayout(words, 1)
-        row.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._divide()
+        self.add_widget(_Row(name, soft, control))
         control.setObjectName(object_name)
         control.setAccessibleName(title)
         control.setAccessibleDescription(explanation)
@@ -63,7 +62,11 @@ class Section(QWidget):
 
     def add_line(self, left: str, right: str) -> None:
         """Two texts facing each other."""
-        row = self._new_row()
+        self._divide()
+        row = QHBoxLayout()
+        row.setContentsMargins(0, _MARGIN, 0, _MARGIN)
+        row.setSpacing(3 * UNIT)
+        self._rows.insertLayout(self._rows.count() - 1, row)
         for text, role in ((left, ""), (right, "soft")):
             label = QLabel(text)
             label.setTextFormat(Qt.TextFormat.PlainText)
@@ -74,17 +77,42 @@ class Section(QWidget):
         """Anything over the whole width."""
         self._rows.insertWidget(self._rows.count() - 1, widget, stretch)
 
-    def _new_row(self) -> QHBoxLayout:
+    def _divide(self) -> None:
         if self._rows.count() > 2:  # heading and stretch
             line = QFrame()
             line.setObjectName("divider")
             line.setFixedHeight(1)
             self.add_widget(line)
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 12, 0, 12)
-        row.setSpacing(3 * UNIT)
-        self._rows.insertLayout(self._rows.count() - 1, row)
-        return row
+
+
+class _Row(QWidget):
+    """Words and a control beside them; below them where the words would become a narrow column."""
+
+    def __init__(self, name: QLabel, soft: QLabel, control: QWidget) -> None:
+        super().__init__()
+        self._control = control
+        words = QVBoxLayout()
+        words.setSpacing(UNIT // 4)
+        words.addStretch(1)
+        words.addWidget(name)
+        words.addWidget(soft)
+        words.addStretch(1)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(0, _MARGIN, 0, _MARGIN)
+        self._row.addLayout(words, 1)
+        self._row.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._row.setSpacing(3 * UNIT)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Qt's hook: another width may want another direction."""
+        super().resizeEvent(event)
+        control = self._control.sizeHint().expandedTo(self._control.minimumSize()).width()
+        beside = self.width() - control - 3 * UNIT
+        down = beside < _LEAST_WORDS
+        self._row.setSpacing(UNIT if down else 3 * UNIT)
+        self._row.setDirection(
+            QBoxLayout.Direction.TopToBottom if down else QBoxLayout.Direction.LeftToRight
+        )
 
 
 def soft_label(text: str) -> QLabel:
