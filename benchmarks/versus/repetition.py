@@ -40,6 +40,7 @@ def prose(setting: Setting) -> Outcome:
         both(setting) as sides,
         Service(setting.model, threads=setting.threads, flags=("--speculation", "off")) as plain,
     ):
+        plain.load()  # else it measures itself while the others are measured
 
         def measure(side: Side, number: int) -> dict[str, float]:
             body = _PROSE | {"prompt": story_prompt(number), "seed": number}

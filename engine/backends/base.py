@@ -32,6 +32,8 @@ MOST_DRAFTED: Final = 15
 
 
 TRIAL_DEPTH: Final = 2048
+TILE: Final = 64
+"""llama.cpp's flash attention on CPUs takes so many rows together, and fewer one by one (`ggml-cpu/ops.cpp`)."""
 """Tokens before the rows that a trial of attention times."""
 
 

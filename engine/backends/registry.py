@@ -35,6 +35,8 @@ class OpenRequest:
     """llama.cpp: of the cache."""
     flash_attention: bool | None = None
     """llama.cpp; None: as it decides itself."""
+    pads_from: int = 0
+    """llama.cpp; see `ContextSize`."""
     gpu: str = ""
     """torch: UUID of the device to use; empty: the first."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -74,6 +76,7 @@ def open_model(
                         request.num_sequences,
                         exact=request.exact,
                         flash_attention=request.flash_attention,
+                        pads_from=request.pads_from,
                         kv_type=request.kv_type,
                     ),
                     threads=(request.decode_threads, request.prefill_threads),

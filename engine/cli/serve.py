@@ -15,7 +15,7 @@ from engine.client import discovery
 from engine.client.discovery import Found
 from engine.config import VERSION, ServerSettings
 from engine.errors import EngineError
-from engine.heap import limit_arenas
+from engine.heap import limit_arenas, settle
 from engine.server.application import create_app
 from engine.server.run import serve
 
@@ -72,6 +72,7 @@ async def _serve(
             discovery.write(context.paths, found)
         except OSError as error:
             logger.warning("no window will find this service: %s", error)
+        settle()
         print(f"Inglenook is ready at {url}", flush=True)
 
     try:

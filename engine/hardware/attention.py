@@ -18,29 +18,33 @@ import xxhash
 from engine.hardware.cpu import read_cpu
 from engine.types import KvType
 
-_SOONER: Final = 0.8
-"""Another way than llama.cpp's own is taken when short messages need at most this share of their time: what is kept of
+_SOONER: Final = 0.85
+"""Another way than llama.cpp's own is taken when a turn of a conversation needs at most this share of its time: what is kept of
 conversations was laid out for the old way, and is read anew."""
-_NO_SLOWER: Final = 1.15
-"""And answers are written in this share of their time at most; two measurements of the same differ by a tenth."""
+_TURN: Final = (50, 150)
+"""Rows that are read and tokens that are written in a usual turn."""
 _NOT_MUCH_SLOWER: Final = 1.25
 """And long prompts are read in this."""
-_VERSION: Final = 2
+_PADDED: Final = 0.97
+"""Rows are added to a short message where it is then read in this share of its time."""
+_VERSION: Final = 3
 _BEARABLE: Final = 1.25
 """A smaller cache may cost this much before the context is cut instead."""
 
 
 class AttentionCost(msgspec.Struct, frozen=True):
-    """One way, measured. Seconds."""
+    """One way, measured. Seconds; but for `read_s`, the mean of a conversation's beginning and some thousand tokens later."""
 
     flash: bool
     kv_type: KvType
     write_s: float
-    """A decode step of one row, some thousand tokens deep."""
+    """A decode step of one row."""
     read_s: float
-    """A row of a long prompt's chunk, there."""
+    """A row of a long prompt's chunk, deep."""
     short_s: float
-    """A row of a short message, there."""
+    """A row of a short message."""
+    tile_s: float
+    """A step of `backends.base.TILE` rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Shares:
     """Of a long prompt."""
     short: float
     """Of a short message."""
+    turn: float
+    """Of a usual turn: a short message and its answer."""
 
     def __str__(self) -> str:
         return f"long prompts {self.read:.2f}, short messages {self.short:.2f}, writing {self.write:.2f} times the time"
@@ -88,16 +94,18 @@ class AttentionFigures:
     def flash(self) -> bool | None:
         """Flash attention for a 16-bit cache; None: as llama.cpp decides.
 
-        On CPUs llama.cpp computes it row by row in steps of fewer than 64 rows: short messages then take twice as long.
+        On CPUs llama.cpp computes it row by row in steps of fewer than 64 rows: short messages may then take twice as long.
+        But a token is written up to a tenth sooner with it where the conversation is short.
         """
         off = self.without_flash
-        better = (
-            off is not None
-            and off.short <= _SOONER
-            and off.write <= _NO_SLOWER
-            and off.read <= _NOT_MUCH_SLOWER
-        )
+        better = off is not None and off.turn <= _SOONER and off.read <= _NOT_MUCH_SLOWER
         return False if better else None
+
+    @property
+    def pads_from(self) -> int:
+        """With flash attention: rows of a step that more are added to, to make it a whole tile; 0: never, or not measured."""
+        usual = self._costs.get((True, "f16"))
+        return math.ceil(usual.tile_s / usual.short_s / _PADDED) if usual else 0
 
     @property
     def small_cache_is_bearable(self) -> bool:
@@ -109,7 +117,14 @@ class AttentionFigures:
         a, b = self._costs.get(one), self._costs.get(other)
         if a is None or b is None:
             return None
-        return Shares(a.write_s / b.write_s, a.read_s / b.read_s, a.short_s / b.short_s)
+        return Shares(
+            a.write_s / b.write_s, a.read_s / b.read_s, a.short_s / b.short_s, _turn(a) / _turn(b)
+        )
+
+
+def _turn(cost: AttentionCost) -> float:
+    rows, tokens = _TURN
+    return min(rows * cost.short_s, cost.tile_s) + tokens * cost.write_s
 
 
 def attention_file(cache_folder: Path, model: Path) -> Path | None:
@@ -143,6 +158,6 @@ def read_attention(cache_folder: Path | None, model: Path) -> AttentionFigures:
     usable = all(
         math.isfinite(s) and s > 0
         for cost in costs
-        for s in (cost.write_s, cost.read_s, cost.short_s)
+        for s in (cost.write_s, cost.read_s, cost.short_s, cost.tile_s)
     )
     return AttentionFigures(costs if usable else ())

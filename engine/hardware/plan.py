@@ -71,6 +71,8 @@ class Plan:
     """Of llama.cpp's cache."""
     flash_attention: bool | None
     """llama.cpp computes attention in one pass; None: as it decides itself."""
+    pads_from: int
+    """Rows from which llama.cpp's short steps are padded; 0: none is."""
     reasons: tuple[str, ...]
     """Half sentences; the first one is the choice of backend."""
 
@@ -124,6 +126,7 @@ def make_plan(
         gpu=placement.gpu,
         kv_type=placement.kv_type,
         flash_attention=flash,
+        pads_from=attention.pads_from if flash is None and placement.kv_type == "f16" else 0,
         reasons=(
             *backend_reasons(cpu, placement, why, decode, at_most=follows_load),
             *thread_reasons(cpu, max(decode, prefill), chosen=chosen, at_most=follows_load),

@@ -9,18 +9,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from urllib.parse import parse_qs, quote, urlsplit
-
-import httpx2
-import urllib3
 
 from engine.api.hub import HubFile, HubModel
 from engine.errors import HubDenied, HubError, InvalidRequest
 from engine.hub.cache_layout import checked_path, checked_repo
-from engine.hub.hub_session import WHOLE_S, connect, headers
-from engine.hub.network import Network
+from engine.hub.network import WHOLE_S, Network, connection_errors, headers
 from engine.hub.token import TokenStore
+
+if TYPE_CHECKING:
+    import urllib3
 
 T = TypeVar("T")
 Token = str | Literal[False]
@@ -174,7 +173,9 @@ class HubApi:
                     body = _beginning(response, most) if response.status == 200 else b""
                 finally:
                     response.close()
-            except (HubError, urllib3.exceptions.HTTPError, OSError):
+            except HubError:
+                return ""
+            except connection_errors():
                 return ""
             self._network.received(url, len(body))
         return body.decode("utf-8", "replace")
@@ -184,6 +185,8 @@ class HubApi:
 
     def _ask(self, purpose: str, call: Callable[[Token], T]) -> T:
         """With the token; once more without it where the hub does not know it, as public models need none."""
+        from engine.hub.hub_session import connect
+
         token, _ = self._tokens.read()
         sent: Token = token if _TOKEN.fullmatch(token) else False
         with self._network.purpose(purpose), self._understood():
@@ -203,6 +206,8 @@ class HubApi:
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
+        import httpx2
+
         try:
             yield
         except httpx2.TransportError as error:
@@ -283,7 +288,7 @@ def _count(value: object) -> int:
     return value if type(value) is int and 0 <= value <= _MOST_COUNT else 0
 
 
-def _beginning(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
+def _beginning(response: "urllib3.BaseHTTPResponse", most: int) -> bytes:
     until = time.monotonic() + WHOLE_S
     body = bytearray()
     while len(body) < most and (chunk := response.read(min(1 << 16, most - len(body)))):

@@ -10,28 +10,19 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import urlsplit
 
 import httpx2
 
-from engine.config import VERSION
 from engine.errors import HubError, SetupError
 from engine.hub.hub_answers import hub_failure
-from engine.hub.network import Network
+from engine.hub.network import WHOLE_S, Network
 
-WHOLE_S: Final = 30.0
-"""Of one answer, however slowly it drips."""
 _MOST_BYTES: Final = 16 << 20
 _NAMED: Final = re.compile(r"/api/models/([^/]+/[^/]+)|/([^/]+/[^/]+)/resolve/")
 """The repository in the path of an address."""
 _LIBRARY: Final = threading.Lock()
-
-
-def headers(token: str | Literal[False] = False) -> dict[str, str]:
-    """Of a request; without ours the library would tell the versions of Python and torch."""
-    own = {"user-agent": f"inglenook/{VERSION}"}
-    return own | {"authorization": f"Bearer {token}"} if token else own
 
 
 def connect(network: Network) -> None:

@@ -10,25 +10,25 @@ import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies_environment
 
-import httpx2
-import truststore
-import urllib3
-from urllib3.contrib.socks import SOCKSProxyManager
-from urllib3.util import parse_url
-
 from engine.api.loopback import is_loopback
-from engine.config import NetworkSettings
+from engine.config import VERSION, NetworkSettings
 from engine.errors import HubError, Offline, SetupError
 from engine.hub.ledger import Ledger
+
+if TYPE_CHECKING:  # at the first connection: 50 ms and 5 MB that a service without one does not pay
+    import httpx2
+    import urllib3
 
 HUB: Final = "https://huggingface.co"
 CONNECT_S: Final = 10.0
 SILENCE_S: Final = 20.0
 """Without a byte for so long a connection counts as stalled."""
+WHOLE_S: Final = 30.0
+"""Of one answer that is no file, however slowly it drips."""
 _MOST_REDIRECTS: Final = 8
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
@@ -91,7 +91,7 @@ class Network:
         """Count bytes of a body."""
         self.ledger.note(urlsplit(url).hostname or "", _purpose.get(), received=num_bytes)
 
-    def get(self, url: str, headers: Mapping[str, str]) -> tuple[urllib3.BaseHTTPResponse, str]:
+    def get(self, url: str, headers: Mapping[str, str]) -> "tuple[urllib3.BaseHTTPResponse, str]":
         """Open a GET whose body is read by the caller, who also releases it.
 
         Redirects are followed; what proves who we are goes to the first host only.
@@ -107,6 +107,8 @@ class Network:
             Offline: none may be made.
             HubError: the host or the proxy cannot be reached, or sends us round in circles.
         """
+        import urllib3
+
         sent = {"Accept-Encoding": "identity", **headers}
         first = _origin(url)
         for _ in range(_MOST_REDIRECTS):
@@ -133,8 +135,9 @@ class Network:
             host=urlsplit(url).hostname or "",
         )
 
-    def hub_client(self) -> httpx2.Client:
+    def hub_client(self) -> "httpx2.Client":
         """For the hub library (`set_client_factory`): the same rules for its own requests."""
+        import httpx2
 
         def before(request: httpx2.Request) -> None:
             self.check(request.url.host)
@@ -183,14 +186,16 @@ class Network:
             return None
         return found.get(parts.scheme) or found.get("all")
 
-    def _pool(self, url: str) -> urllib3.PoolManager:
+    def _pool(self, url: str) -> "urllib3.PoolManager":
         proxy = self._proxy(url) or ""
         with self._lock:
             if proxy not in self._pools:
                 self._pools[proxy] = self._new_pool(proxy)
             return self._pools[proxy]
 
-    def _new_pool(self, proxy: str) -> urllib3.PoolManager:
+    def _new_pool(self, proxy: str) -> "urllib3.PoolManager":
+        import urllib3
+
         options: dict[str, Any] = {
             "maxsize": 16,
             "timeout": urllib3.Timeout(connect=CONNECT_S, read=SILENCE_S),
@@ -199,8 +204,10 @@ class Network:
         if not proxy:
             return urllib3.PoolManager(**options)
         if proxy.startswith("socks"):
+            from urllib3.contrib.socks import SOCKSProxyManager
+
             return SOCKSProxyManager(proxy, **options)
-        auth = parse_url(proxy).auth
+        auth = urllib3.util.parse_url(proxy).auth
         headers = urllib3.make_headers(proxy_basic_auth=auth) if auth else None
         return urllib3.ProxyManager(proxy, proxy_headers=headers, **options)
 
@@ -211,6 +218,8 @@ class Network:
             or self._environment.get("REQUESTS_CA_BUNDLE")
         )
         if not file:
+            import truststore
+
             return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the system's
         try:
             return ssl.create_default_context(cafile=file)
@@ -223,6 +232,8 @@ class Network:
 
 def without_password(url: str) -> str:
     """A proxy's address for people and logs."""
+    from urllib3.util import parse_url
+
     parts = parse_url(url)
     return parts._replace(auth=None).url
 
@@ -252,3 +263,16 @@ def _bypasses(host: str, port: int | None, names: str) -> bool:
 def _origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port
+
+
+def headers(token: str | Literal[False] = False) -> dict[str, str]:
+    """Of a request; without ours the hub library would tell the versions of Python and torch."""
+    own = {"user-agent": f"inglenook/{VERSION}"}
+    return own | {"authorization": f"Bearer {token}"} if token else own
+
+
+def connection_errors() -> tuple[type[Exception], ...]:
+    """What reading a body raises when the line fails, for `except`."""
+    import urllib3
+
+    return (urllib3.exceptions.HTTPError, OSError)

@@ -8,17 +8,18 @@ import tempfile
 import time
 from collections import OrderedDict
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
-
-import urllib3
 
 from engine.errors import HubDenied, HubError, HubNotFound, ModelFormatError
 from engine.formats.gguf import read_header
 from engine.formats.gguf_header import GgufHeader
 from engine.formats.ghost_file import MOST_BYTES
-from engine.hub.network import Network
+from engine.hub.network import Network, connection_errors
 from engine.hub.token import TokenStore
+
+if TYPE_CHECKING:
+    import urllib3
 
 FIRST_BYTES: Final = 1 << 20
 MOST_HEADER: Final = 64 << 20
@@ -132,7 +133,7 @@ class RemoteHeaders:
                     )
                 parts.append(part)
                 missing -= len(part)
-        except urllib3.exceptions.HTTPError as error:
+        except connection_errors() as error:
             raise HubError(
                 f"The connection to {host} was lost.", hint="Try again.", host=host
             ) from error
@@ -168,7 +169,9 @@ def _about(error: ModelFormatError, used: str, name: str) -> ModelFormatError:
     return ModelFormatError(error.message.replace(used, name), hint=error.hint, **details)
 
 
-def _checked(response: urllib3.BaseHTTPResponse, host: str, start: int, end: int, size: int) -> int:
+def _checked(
+    response: "urllib3.BaseHTTPResponse", host: str, start: int, end: int, size: int
+) -> int:
     """Where the answer's bytes begin."""
     status = response.status
     if status == http.HTTPStatus.PARTIAL_CONTENT:

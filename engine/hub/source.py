@@ -7,14 +7,15 @@ fetched when it is refused. The token goes to the hub's own origin only. Neighbo
 import re
 import threading
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
-
-import urllib3
 
 from engine.errors import HubDenied, HubError, HubNotFound
 from engine.hub.hub_answers import hub_failure
 from engine.hub.network import Network
+
+if TYPE_CHECKING:
+    import urllib3
 
 _RANGE: Final = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _WHOLE: Final = re.compile(r"bytes \*/(\d+)")
@@ -71,7 +72,7 @@ class Source:
         """Of it."""
         return urlsplit(self.address).hostname or ""
 
-    def open(self, start: int, end: int) -> urllib3.BaseHTTPResponse:
+    def open(self, start: int, end: int) -> "urllib3.BaseHTTPResponse":
         """Ask for bytes start … end; the caller reads and closes.
 
         Returns:
@@ -94,7 +95,7 @@ class Source:
             except (HubDenied, HubNotFound):
                 raise denied from None
 
-    def _open(self, start: int, end: int) -> urllib3.BaseHTTPResponse:
+    def _open(self, start: int, end: int) -> "urllib3.BaseHTTPResponse":
         link = self._link
         if link:
             response, came_from = self._get(link, start, end)
@@ -110,15 +111,15 @@ class Source:
             self._link = came_from
         return checked
 
-    def _get(self, url: str, start: int, end: int) -> tuple[urllib3.BaseHTTPResponse, str]:
+    def _get(self, url: str, start: int, end: int) -> "tuple[urllib3.BaseHTTPResponse, str]":
         headers = {"Range": f"bytes={start}-{end - 1}"}
         if self._token and self._is_hub(url):
             headers["Authorization"] = f"Bearer {self._token}"
         return self._network.get(url, headers)
 
     def _checked(
-        self, response: urllib3.BaseHTTPResponse, url: str, start: int
-    ) -> urllib3.BaseHTTPResponse:
+        self, response: "urllib3.BaseHTTPResponse", url: str, start: int
+    ) -> "urllib3.BaseHTTPResponse":
         try:
             if response.status not in (200, 206):
                 raise self._refusal(response, url)  # noqa: TRY301 - closed on every way out
@@ -154,7 +155,7 @@ class Source:
         if headers.get("X-Repo-Commit", self._commit) != self._commit:
             raise self._changed(host)
 
-    def _check_span(self, response: urllib3.BaseHTTPResponse, host: str, start: int) -> None:
+    def _check_span(self, response: "urllib3.BaseHTTPResponse", host: str, start: int) -> None:
         """Is it the part that was asked for?"""
         if response.status == 200:
             said = response.headers.get("Content-Length")
@@ -172,7 +173,7 @@ class Source:
             )
         self.ranges = True
 
-    def _refusal(self, response: urllib3.BaseHTTPResponse, url: str) -> HubError:
+    def _refusal(self, response: "urllib3.BaseHTTPResponse", url: str) -> HubError:
         host = urlsplit(url).hostname or ""
         if response.status == 416:
             whole = _WHOLE.fullmatch(response.headers.get("Content-Range", ""))

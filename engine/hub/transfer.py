@@ -9,15 +9,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal
-
-import urllib3
+from typing import TYPE_CHECKING, Final, Literal
 
 from engine.errors import HubError
-from engine.hub.network import SILENCE_S, Network
+from engine.hub.network import SILENCE_S, Network, connection_errors
 from engine.hub.pacer import Pacer
 from engine.hub.part_file import BLOCK, PartFile
 from engine.hub.source import Source
+
+if TYPE_CHECKING:
+    import urllib3
 
 CONNECTIONS: Final = 4
 _LOOK_S: Final = 0.1
@@ -268,7 +269,7 @@ class _Connection(threading.Thread):
                 while not self._halted and (more := self._part.take(CONNECTIONS)) is not None:
                     self.blocks = more
                     self._fetch()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        except connection_errors() as error:
             self._ended(broken(self._source.host, "broke off the connection", error))
         except Exception as error:  # noqa: BLE001 - the loop that looks after us raises it
             self._ended(error)
@@ -304,7 +305,7 @@ class _Connection(threading.Thread):
             response.close()
             self._network.received(self._source.address, self.received - before)
 
-    def _receive(self, response: urllib3.BaseHTTPResponse) -> None:
+    def _receive(self, response: "urllib3.BaseHTTPResponse") -> None:
         """Fill a block and write it."""
         start, end = self._part.span(self._block)
         while self.filled < end - start:

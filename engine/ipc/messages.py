@@ -75,6 +75,8 @@ class Load(Message, frozen=True):
     kv_type: KvType = "f16"
     flash_attention: bool | None = None
     """llama.cpp; None: as it decides itself."""
+    pads_from: int = 0
+    """Rows from which a short step is padded to a tile of flash attention; 0: none is."""
     measure: bool = True
     """What steps cost is measured in spare time, where it is not known."""
     follow_load: bool = False

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from engine.backends.base import TRIAL_DEPTH, AttentionTrial, Backend, SeqId, Status
+from engine.backends.base import TILE, TRIAL_DEPTH, AttentionTrial, Backend, SeqId, Status
 from engine.hardware.attention import AttentionCost
 from engine.types import KvType
 
@@ -133,8 +133,12 @@ class Measuring:
             trial = self._backend.attention_trial(flash, kv_type)
             if trial is not None:
                 with closing(trial):
-                    read_s, short_s, write_s = yield from _try_out(trial, rows)
-                costs.append(AttentionCost(flash, kv_type, write_s, read_s, short_s))
+                    begin = yield from _try_out(trial, rows, depth=rows)
+                    deep = yield from _try_out(trial, rows, depth=TRIAL_DEPTH)
+                write_s, short_s, tile_s, _ = (
+                    (a + b) / 2 for a, b in zip(begin, deep, strict=True)
+                )
+                costs.append(AttentionCost(flash, kv_type, write_s, deep[-1], short_s, tile_s))
         if self._others() <= _QUIET:
             _write(file, costs)
             self._attention_done()
@@ -202,14 +206,20 @@ def _read(file: Path | None) -> Figures | None:
         return None  # measured again
 
 
-def _try_out(trial: AttentionTrial, rows: int) -> Generator[None, None, tuple[float, float, float]]:
-    """Seconds of a row of a prompt, of a row of a short message, and of a decode step. The shortest: ways are compared, and noise only adds."""
-    yield from _several(1, lambda: 0.0 if trial.fill(rows, TRIAL_DEPTH) else None)
-    read = yield from _several(_REPEATS, lambda: trial.step(rows))
-    short = min(SHORT, rows)
+def _try_out(
+    trial: AttentionTrial, rows: int, depth: int
+) -> Generator[None, None, tuple[float, float, float, float]]:
+    """Seconds of a decode step, of a row of a short message, of a tile, and of a row of a chunk.
+
+    The shortest: ways are compared, and noise only adds.
+    """
+    yield from _several(1, lambda: 0.0 if trial.fill(rows, depth) else None)
+    writes = yield from _several(4 * _REPEATS, lambda: trial.step(1))
+    short, tile = min(SHORT, rows), min(TILE, rows)
     shorts = yield from _several(_REPEATS, lambda: trial.step(short))
-    write = yield from _several(8 * _REPEATS, lambda: trial.step(1))
-    return min(read) / rows, min(shorts) / short, min(write)
+    tiles = yield from _several(_REPEATS, lambda: trial.step(tile))
+    reads = yield from _several(_REPEATS, lambda: trial.step(rows))
+    return min(writes), min(shorts) / short, min(tiles) / tile * TILE, min(reads) / rows
 
 
 def _several(count: int, attempt: Callable[[], float | None]) -> Generator[None, None, list[float]]:

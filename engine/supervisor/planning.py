@@ -162,6 +162,7 @@ def load_message(
         follow_load=plan.follows_load,
         kv_type=plan.kv_type,
         flash_attention=plan.flash_attention,
+        pads_from=plan.pads_from,
         speculation=settings.speculation,
         exact=settings.exact,
         gpu=plan.gpu.uuid if plan.gpu else "",

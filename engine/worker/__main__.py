@@ -89,6 +89,7 @@ def _request(load: Load) -> OpenRequest:
         exact=load.exact,
         kv_type=load.kv_type,
         flash_attention=load.flash_attention,
+        pads_from=load.pads_from,
         gpu=load.gpu,
         options=load.options,
     )

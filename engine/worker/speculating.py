@@ -59,7 +59,7 @@ def _draft_model(
     """The draft model, or None and a note: it may never cost an answer."""
     name = printable(Path(os.fsdecode(load.draft_path)).stem)
     smaller = dataclasses.replace(
-        request, path=load.draft_path, exact=False, kv_type="f16", flash_attention=None
+        request, path=load.draft_path, exact=False, kv_type="f16", flash_attention=None, pads_from=0
     )
     try:
         draft = open_model(load.backend, smaller, _ignore)

@@ -25,10 +25,13 @@ def open_backend(
     num_sequences: int = 3,
     kv_type: KvType = "f16",
     flash: bool | None = None,
+    pads_from: int = 0,
 ) -> LlamaBackend:
     backend, _, _ = open_llamacpp(
         str(path).encode(),
-        ContextSize(context, num_sequences, kv_type=kv_type, flash_attention=flash),
+        ContextSize(
+            context, num_sequences, kv_type=kv_type, flash_attention=flash, pads_from=pads_from
+        ),
         threads=(1, 1),
         progress=lambda fraction: None,
         poison_outputs=True,

@@ -1,13 +1,15 @@
 """Ways of computing attention: a cache of 8 bits behaves like any other, and what a way costs can be tried out."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engine.backends.base import TRIAL_DEPTH, SeqId
+from engine.backends.base import TILE, TRIAL_DEPTH, SeqId
 from engine.backends.llamacpp.backend import LlamaBackend
+from engine.backends.llamacpp.batch import LlamaBatch
 from engine.errors import UnsupportedByBackend
 from engine.hardware.attention import read_attention
 from engine.scheduler.measuring import Measuring
@@ -77,6 +79,34 @@ def test_a_trial_leaves_the_model_as_it_was(tmp_path: Path, way: tuple[bool, KvT
     again = feed(backend, SeqId(0), TEXT[-1:])
     assert np.max(np.abs(again - before)) < 2e-3
     backend.close()
+
+
+def test_rows_of_padding_are_seen_by_nobody(
+    tiny_llama: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A short message far into a text is computed as a whole tile; where there is no room for one, as it is."""
+    usual, padded = (
+        open_backend(tiny_llama, context=512, pads_from=pads_from) for pads_from in (0, 4)
+    )
+    exact = open_backend(tiny_llama, context=512, flash=False)
+    pads: list[int] = []
+    pad = LlamaBatch.pad
+    monkeypatch.setattr(
+        LlamaBatch, "pad", lambda batch, rows, seq: (pads.append(rows), pad(batch, rows, seq))
+    )
+    cells = usual.caps.n_cells
+    text = [3 + i % 50 for i in range(cells)]
+    ends = [200, 210, 300, 303, 340, cells - 10, cells]
+    for start, end in pairwise([0, *ends]):
+        # behind the beginning, an ordinary chunk, too short, a short message, a chunk, and no room
+        a, b, c = (feed(backend, SeqId(0), text[start:end]) for backend in (usual, padded, exact))
+        # rows taken one by one are added up in 16 bits, a tile in 32; a lost token differs by more than 0.1
+        assert np.max(np.abs(a - b)) < 0.03
+        assert np.max(np.abs(b - c)) < np.max(np.abs(a - c)) + 2e-3
+        assert padded.seq_len(SeqId(0)) == end
+    assert pads == [TILE] * 4
+    usual.close()
+    padded.close()
 
 
 def test_where_there_is_no_choice_there_is_no_trial(tmp_path: Path, tiny_llama: Path) -> None:

@@ -36,3 +36,24 @@ def test_other_systems_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not limit_arenas()
+
+
+def test_what_start_up_made_is_not_collected_again() -> None:
+    """The oldest generation is collected when it has grown by a quarter: of what came later, not of everything."""
+    code = """
+import gc, sys
+kept = [[i] for i in range(400_000)]
+gc.collect()
+if {settle}:
+    from engine.heap import settle
+    settle()
+full = lambda: gc.get_stats()[2]["collections"]
+before = full()
+for _ in range(30_000):
+    a, b = [], []; a.append(b); b.append(a)
+    held = [[] for _ in range(2)]
+    kept.append(held)
+print(full() - before)
+"""
+    usual, settled = (int(run(code.format(settle=settle))) for settle in (False, True))
+    assert settled > usual

@@ -18,6 +18,7 @@ import psutil
 from engine.backends.base import (
     F32,
     MOST_DRAFTED,
+    TILE,
     TRIAL_DEPTH,
     Batch,
     Capabilities,
@@ -38,6 +39,7 @@ from engine.types import KvType
 
 _NO_SPACE: Final = 1
 _STATUS = {0: Status.OK, _NO_SPACE: Status.NO_SPACE, 2: Status.ABORTED}
+_LEAST_TILED_DEPTH: Final = 256
 _LEAST_EXACT_ROWS: Final = 2
 """A single row's attention is divided among the threads by keys, and then summed in another order."""
 
@@ -82,11 +84,12 @@ class LlamaBackend:
             lib.llama_model_free(model)
             raise
         self._scratch = SeqId(size.n_seq_max)
-        self._pads = size.exact
         self._recurrent = bool(
             lib.llama_model_is_recurrent(model) or lib.llama_model_is_hybrid(model)
         )
         self._window = int(lib.llama_model_n_swa(model))
+        # rows of padding would take cells that a window still needs, or run through a state
+        self._tiles = bool(size.pads_from) and not self._recurrent and not self._window
         vocab = lib.llama_model_get_vocab(model)
         ctx = self._context.pointer
         n_seq_max = int(lib.llama_n_seq_max(ctx)) - 1
@@ -162,14 +165,25 @@ class LlamaBackend:
         )
 
     def _decode(self, batch: LlamaBatch) -> int:
-        if not self._pads or batch.n >= _LEAST_EXACT_ROWS:
-            return int(lib.llama_decode(self._context.pointer, batch.struct))
+        n, wanted = batch.n, self._padded(batch)
+        if wanted > n:
+            batch.pad(wanted, self._scratch)
+            code = int(lib.llama_decode(self._context.pointer, batch.struct))
+            self.seq_clear(self._scratch)
+            batch.n = n
+            if self._size.exact or code != _NO_SPACE:
+                return code
+        return int(lib.llama_decode(self._context.pointer, batch.struct))
+
+    def _padded(self, batch: LlamaBatch) -> int:
+        """Rows that a step is computed with."""
         n = batch.n
-        batch.pad(self._scratch)
-        code = int(lib.llama_decode(self._context.pointer, batch.struct))
-        self.seq_clear(self._scratch)
-        batch.n = n
-        return code
+        if self._size.exact:
+            return max(n, _LEAST_EXACT_ROWS)
+        if self._tiles and self._size.pads_from <= n < TILE <= self._caps.n_batch_max:
+            # at the beginning of a text, attention costs little, and each row its matrices
+            return TILE if batch.pos[:n].max() >= _LEAST_TILED_DEPTH else n
+        return n
 
     def _row(self, index: int) -> F32:
         address = self._quick.get_logits_ith(self._context.pointer, index)

@@ -5,16 +5,16 @@ import ctypes
 import llama_cpp.llama_cpp as lib
 import numpy as np
 
-from engine.backends.base import I8, I32
+from engine.backends.base import I8, I32, TILE
 
 
 class LlamaBatch:
     """One sequence per row. The arrays live as long as the batch: the C struct points into them."""
 
     def __init__(self, usable: int) -> None:
-        """Make room for `usable` rows and one of padding behind them."""
+        """Make room for `usable` rows and padding behind them."""
         self.capacity = usable
-        capacity = usable + 1
+        capacity = usable + TILE
         self.token: I32 = np.zeros(capacity, np.int32)
         self.pos: I32 = np.zeros(capacity, np.int32)
         self.seq: I32 = np.zeros(capacity, np.int32)
@@ -44,8 +44,9 @@ class LlamaBatch:
             raise ValueError(f"{rows} rows in a batch of {self.capacity}")
         self.struct.n_tokens = rows
 
-    def pad(self, seq: int) -> None:
-        """Put a row without output behind the others: position 0 of a sequence that nobody uses."""
+    def pad(self, rows: int, seq: int) -> None:
+        """Put rows without output behind the others, up to so many: the beginning of a sequence that nobody uses."""
         n = self.n
-        self.token[n], self.pos[n], self.seq[n], self.out[n] = self.token[0], 0, seq, 0
-        self.struct.n_tokens = n + 1
+        self.token[n:rows], self.seq[n:rows], self.out[n:rows] = self.token[0], seq, 0
+        self.pos[n:rows] = range(rows - n)
+        self.struct.n_tokens = rows

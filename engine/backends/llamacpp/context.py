@@ -45,6 +45,8 @@ class ContextSize:
     flash_attention: bool | None = None
     """None: as llama.cpp decides. With a cache of 8 bits there is no other way."""
     kv_type: KvType = "f16"
+    pads_from: int = 0
+    """Steps of at least so many rows, and fewer than `TILE`, get more, as flash attention is then faster; 0: none do."""
 
     def params(self, cells: int, threads: tuple[int, int], abort: Any) -> Any:
         """llama.cpp's parameters of a context with so many cells; see `GrowingContext` for the others."""
