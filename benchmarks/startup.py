@@ -5,7 +5,6 @@ Targets: `--serve` to `/health` < 1.5 s; idle service and worker < 1 % of a core
 """
 
 import argparse
-import asyncio
 import time
 
 import psutil
@@ -25,7 +24,7 @@ def main() -> None:
         with Service(starter_model(), threads=1) as service:
             seconds.append(service.seconds_to_health)
     with Service(starter_model(), threads=1) as service:
-        asyncio.run(_one_answer(service))
+        service.load()
         assert service.process is not None
         processes = [psutil.Process(service.process.pid)]
         processes += processes[0].children(recursive=True)
@@ -48,12 +47,6 @@ def main() -> None:
 def _cpu(process: psutil.Process) -> float:
     times = process.cpu_times()
     return times.user + times.system
-
-
-async def _one_answer(service: Service) -> None:
-    async with service.client() as client:
-        async for _ in service.stream(client, {"prompt": "Hello", "max_tokens": 8}):
-            pass
 
 
 if __name__ == "__main__":

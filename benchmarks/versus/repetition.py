@@ -52,7 +52,7 @@ def prose(setting: Setting) -> Outcome:
             }
 
         three: dict[str, Side] = {**sides, "ours_off": plain}
-        found = duel(three, measure, rounds=setting.rounds or 6)
+        found = duel(three, measure, rounds=setting.rounds or 12)
         flags = flags_of(three)
     itself = {"ours": found["rate"]["ours"], "peer": found["rate"]["ours_off"]}
     return Outcome(

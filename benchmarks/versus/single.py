@@ -46,7 +46,7 @@ def cold(setting: Setting) -> Outcome:
                 "file_mb": memory.file,
             }
 
-        found = duel(sides, measure, rounds=setting.rounds or 5)
+        found = duel(sides, measure, rounds=setting.rounds or 12)
         flags = flags_of(sides)
     # a token of a small model takes 5 ms, of which HTTP and a client on the same two cores are more
     end_to_end = 0.90 if setting.model.stat().st_size < _SMALL_BYTES else 0.97
