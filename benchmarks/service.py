@@ -16,7 +16,7 @@ import psutil
 from tests.helpers.service_process import ServiceProcess
 
 _WORKER_ENDS_S = 30
-_MEASURES_S = 60
+_MEASURES_S = 240
 
 
 class Service(ServiceProcess):

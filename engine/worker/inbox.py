@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from engine.errors import EngineError
 from engine.ipc.channel import Channel
-from engine.ipc.messages import Abort, Exit, Failed, Forget, Generate, Load
+from engine.ipc.messages import Abort, ChatPrompt, Exit, Failed, Forget, Generate, Load
 from engine.scheduler.sequence import HINT
 from engine.worker.intake import Admitted, Intake
 
@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 _UNPREPARED = EngineError("The request could not be prepared.", hint="The log has the details.")
 
 _INTAKE_STACK_BYTES = 64 << 20
+_HINTS = 16
 
 ForLoop = Admitted | Abort | Forget | Exit
 
@@ -41,7 +42,9 @@ class Inbox:
         self.reading: frozenset[str] = frozenset()
         """Requests whose prompt is in the running decode. Set by the loop."""
         self.spare: str | None = None
-        """The running decode is for nobody yet: whose hint it reads (empty: nobody's). Set by the loop."""
+        """The running decode is for nobody yet: the hint that it reads (empty: none). Set by the loop."""
+        self._hints: dict[str, Generate] = {}
+        """The latest, by request."""
 
     def start_reader(self) -> None:
         """Start reading frames."""
@@ -87,6 +90,7 @@ class Inbox:
                     case Generate():
                         with self._lock:
                             self._preparing.add(message.request)
+                        self._note_hint(message)
                         self._for_intake.put(message)
                         if self._must_give_way(message):
                             self._request_abort()
@@ -113,9 +117,16 @@ class Inbox:
     def _must_give_way(self, message: Generate) -> bool:
         """The running decode is of no use to this request. A hint of the same conversation is."""
         spare = self.spare
-        return (
-            spare is not None and message.priority < HINT and message.cache_key != (spare or None)
-        )
+        if spare is None or message.priority >= HINT:
+            return False
+        hint = self._hints.get(spare)
+        return hint is None or not goes_on(hint, message)
+
+    def _note_hint(self, message: Generate) -> None:
+        if message.reads_only:
+            self._hints[message.request] = message
+            if len(self._hints) > _HINTS:
+                del self._hints[next(iter(self._hints))]
 
     def _prepare(self, intake: Intake) -> None:
         while True:
@@ -139,3 +150,19 @@ class Inbox:
                 if message.request in self._preparing:
                     self._preparing.discard(message.request)
                     self._for_loop.put(admitted)
+
+
+def goes_on(hint: Generate, request: Generate) -> bool:
+    """Is a request of the conversation that was read ahead? Where neither says whose it is, its messages tell."""
+    if hint.cache_key or request.cache_key:
+        return hint.cache_key == request.cache_key
+    if not isinstance(hint.prompt, ChatPrompt) or not isinstance(request.prompt, ChatPrompt):
+        return False
+    *before, last = hint.prompt.messages
+    there = request.prompt.messages
+    if len(there) <= len(before) or there[: len(before)] != before:
+        return False
+    typed, sent = last.get("content"), there[len(before)].get("content")
+    return bool(before) or (
+        isinstance(typed, str) and isinstance(sent, str) and sent.startswith(typed)
+    )

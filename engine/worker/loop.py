@@ -115,7 +115,7 @@ class Loop:
     def _about_to_decode(self, work: list[Work]) -> None:
         first = work[0].sequence
         if first.priority >= HINT:
-            self._inbox.spare = first.cache_key
+            self._inbox.spare = first.request
         else:
             self._inbox.reading = frozenset(w.sequence.request for w in work if w.is_reading)
         if not first.is_answering:
