@@ -63,7 +63,10 @@ def test_killed_in_mid_download(hub: MockHub, tmp_path: Path, kills: int) -> Non
             service.stop()
             service.start()
         info = asyncio.run(until(service, SIZE + 1))
-        assert info.state == "done"  # though the library says that it is no model
+        assert (
+            info.state == "failed"
+        )  # complete, but only bytes: the library says that it is no model
+        assert "not a GGUF" in info.problem
         blob = next((service.data_folder / "hub").rglob("blobs/*"))
         with blob.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
