@@ -59,7 +59,9 @@ def test_what_is_typed_has_been_read_when_it_is_sent(
         reply = http.post("/api/prefill", json=hint)
         assert (reply.status_code, reply.json()) == (202, {})
         assert http.get("/api/activity").json() == {"running_answers": 0, "running_downloads": 0}
-        time.sleep(pause)
+        time.sleep(
+            pause
+        )  # the user thinks; longer pauses are tried only where a short one is not enough
         sent = [{"role": "user", "content": text * 3 + "again. What did it do?"}]
         answer = ask(http, sent, prompt_cache_key="typing")
         sure = read_ahead(vocab, typed)
@@ -78,7 +80,7 @@ def test_the_next_turn_has_been_begun_when_it_comes(http: httpx2.Client, vocab: 
         first = ask(http, turn, max_tokens=200)
         choice = first["choices"][0]
         assert choice["finish_reason"] == "stop"
-        time.sleep(pause)
+        time.sleep(pause)  # the user reads the answer
         turn += [choice["message"], {"role": "user", "content": ""}]
         sure = read_ahead(vocab, turn)
         assert sure > first["usage"]["total_tokens"]

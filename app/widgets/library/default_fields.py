@@ -7,16 +7,17 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QLocale, Qt, Signal, Slot
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QWidget
 
 from app.theme import UNIT, tabular
+from app.widgets.common.steady import SteadySpinBox
 
 WIDTH = 176
 """Least, in pixels, so that all fields line up."""
 _DIGITS = 3
 
 
-class NumberDefault(QDoubleSpinBox):
+class NumberDefault(SteadySpinBox):
     """A number, or nothing below `least`.
 
     Signals:
@@ -64,13 +65,6 @@ class NumberDefault(QDoubleSpinBox):
             return super().textFromValue(value)
         return QLocale().toString(round(value, _DIGITS), "g", 6)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Qt's hook: scrolling the page over a field must not change it."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
-
     @Slot(float)
     def _tell(self, shown: float) -> None:
         if shown < self._least:
@@ -102,7 +96,7 @@ class ChoiceDefault(QComboBox):
         self.setCurrentIndex(max(0, self.findData(value or "")))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Qt's hook: see `NumberDefault.wheelEvent`."""
+        """Qt's hook: scrolling the page over a choice must not change it."""
         event.ignore()
 
     @Slot(int)

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from typing import cast
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.preferences import RANGES
 from app.stores.settings import SettingsStore
 from app.theme import tabular
+from app.widgets.common.steady import SteadyComboBox, SteadySpinBox
 
 FIELD_WIDTH = 176
 """Least width, so that the fields of a section line up."""
 
 
-class NumberField(QDoubleSpinBox):
+class NumberField(SteadySpinBox):
     """A number. `special` is what the lowest value is called; `scale` shows seconds as minutes."""
 
     def __init__(
@@ -49,13 +49,6 @@ class NumberField(QDoubleSpinBox):
         self.valueChanged.connect(self._save)
         store.changed.connect(self._show)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Qt's hook: scrolling the page over a field must not change it."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
-
     @Slot(float)
     def _save(self, shown: float) -> None:
         whole = isinstance(self._store.values[self._name], int)
@@ -71,7 +64,7 @@ class NumberField(QDoubleSpinBox):
         self.blockSignals(blocked)
 
 
-class ChoiceField(QComboBox):
+class ChoiceField(SteadyComboBox):
     """One of a few values; `choices` are (value, what it is called)."""
 
     def __init__(
@@ -90,13 +83,6 @@ class ChoiceField(QComboBox):
         self._show(name)
         self.currentIndexChanged.connect(self._save)
         store.changed.connect(self._show)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Qt's hook: see `NumberField.wheelEvent`."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
 
     @Slot(int)
     def _save(self, index: int) -> None:
