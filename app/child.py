@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from app.service_log import ServiceLog
+from engine.heap import tuned
 
 _ROOT = Path(__file__).resolve().parents[1]
 KEEP = b"keep\n"
@@ -33,7 +34,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env={
-                    **os.environ,
+                    **tuned(os.environ),
                     "PYTHONPATH": f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT),
                     **environment,
                 },

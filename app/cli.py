@@ -24,6 +24,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from engine.cli import main as headless
 
     args = build_parser().parse_args(argv)
+    if args.serve and argv is None:  # a caller's own process is not ours to start anew
+        from engine.heap import restart_tuned
+
+        restart_tuned()
     if args.serve or args.command or args.version:
         return headless(argv)
     if not has_display():

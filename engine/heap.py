@@ -1,32 +1,60 @@
-"""Keeps the heap of a long-lived process small.
+"""Keeps the heap of the service small, however long it runs.
 
-glibc gives each thread that allocates an arena of its own and seldom gives one back. And Python collects its oldest generation only
-when it has grown by a quarter: in a service that starts with some 300,000 objects, megabytes of broken connections wait for that.
+glibc gives each thread an arena and a cache of freed pieces of its own. What waits in a cache is lost to the other threads and
+keeps the free memory around it in pieces: a busy service grew by 0.2 MB a minute that way, without any leak. Both can be set only
+before a process starts, hence the second start. And Python collects its oldest generation only when it has grown by a quarter: in
+a service that starts with some 300,000 objects, megabytes of broken connections wait for that.
 
-Zone: any process, at its start.
+Zone: any process, at its start. Source: glibc manual, "Memory Allocation Tunables".
 """
 
-import ctypes
+import contextlib
 import gc
+import os
 import sys
+from collections.abc import Mapping
 from typing import Final
 
-_M_ARENA_MAX: Final = -8
-"""Of glibc's `malloc.h`."""
-_ARENAS: Final = 2
+_VARIABLE: Final = "GLIBC_TUNABLES"
+_FOR_FEW_THREADS: Final = "glibc.malloc.arena_max=2:glibc.malloc.tcache_count=0"
+_BEFORE: Final = "INGLENOOK_TUNABLES_BEFORE"
+"""Holds what others had set. Its presence says that we have set ours: some versions of glibc cut their variable at the colon."""
 
 
-def limit_arenas() -> bool:
-    """Let all threads share two arenas; True where that was done: Linux with glibc. Before threads allocate."""
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        return bool(ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS))
-    except (OSError, AttributeError):  # musl has no such call
-        return False
+def tuned(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a process whose few threads allocate little: the service. Others' tunables stay."""
+    if not _glibc() or _BEFORE in environment:
+        return dict(environment)
+    before = environment.get(_VARIABLE, "")
+    value = f"{before}:{_FOR_FEW_THREADS}" if before else _FOR_FEW_THREADS
+    return {**environment, _VARIABLE: value, _BEFORE: before}
+
+
+def usual(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment as it was before `tuned`: for the service's children, whose threads allocate much."""
+    if _BEFORE not in environment:
+        return dict(environment)
+    rest = {name: v for name, v in environment.items() if name not in (_VARIABLE, _BEFORE)}
+    before = environment[_BEFORE]
+    return {**rest, _VARIABLE: before} if before else rest
+
+
+def restart_tuned() -> None:
+    """Start this process anew, as itself, unless it has the `tuned` environment. Before anything is open; costs some 25 ms."""
+    environment = tuned(os.environ)
+    if environment != dict(os.environ):
+        with contextlib.suppress(OSError):  # then it runs as it is
+            os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)  # noqa: S606
 
 
 def settle() -> None:
     """What start-up made stays, and is not looked through for garbage any more: collections become short, and come in time."""
     gc.freeze()  # without collecting first, which would take 40 ms from the first request
     gc.collect()  # counts what is left to look through: next to nothing
+
+
+def _glibc() -> bool:
+    try:
+        return sys.platform == "linux" and bool(os.confstr("CS_GNU_LIBC_VERSION"))
+    except (ValueError, OSError):  # musl, which does not know the name
+        return False

@@ -15,7 +15,7 @@ from engine.client import discovery
 from engine.client.discovery import Found
 from engine.config import VERSION, ServerSettings
 from engine.errors import EngineError
-from engine.heap import limit_arenas, settle
+from engine.heap import settle
 from engine.server.application import create_app
 from engine.server.run import serve
 
@@ -26,7 +26,6 @@ KEEP = b"keep"
 
 def run(args: argparse.Namespace) -> int:
     """Serve; the ready line on stdout ends with an address that works on this machine."""
-    limit_arenas()
     context = prepare(args)
     given = {
         "host": args.host,

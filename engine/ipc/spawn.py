@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from engine.heap import usual
+
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -28,7 +30,7 @@ async def spawn_module(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env={
-            **os.environ,
+            **usual(os.environ),
             "PYTHONPATH": f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT),
             **(environment or {}),
         },

@@ -1,9 +1,17 @@
-"""The heap is limited where it can be, and nothing happens elsewhere."""
+"""The service's heap stays small: tunables that need a second start, only for the service, only with glibc."""
 
+import os
 import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import heap
+
+OURS = "glibc.malloc.arena_max=2:glibc.malloc.tcache_count=0"
+with_glibc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
 
 
 def run(code: str) -> str:
@@ -12,30 +20,43 @@ def run(code: str) -> str:
     ).stdout.strip()
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
-def test_threads_share_arenas() -> None:
-    """Eight threads that allocate at the same time: a new arena reserves 64 MB of addresses."""
-    code = """
-import sys, threading
-if {limit}:
-    from engine.heap import limit_arenas
-    assert limit_arenas()
-together = threading.Barrier(8)
-def work():
-    together.wait(); held = [bytes(3000) for _ in range(2000)]; together.wait()
-threads = [threading.Thread(target=work) for _ in range(8)]
-[t.start() for t in threads]; [t.join() for t in threads]
-print(next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmPeak")))
-"""
-    usual, limited = (int(run(code.format(limit=limit))) for limit in (False, True))
-    assert limited < usual - (100 << 10)  # KiB
+@with_glibc
+@given(st.sampled_from([None, "", "glibc.malloc.check=1", "a=b:c=d"]))
+def test_others_tunables_stay_and_children_get_them_back(others: str | None) -> None:
+    given_ = {"PATH": "/bin"} | ({} if others is None else {"GLIBC_TUNABLES": others})
+    ours = heap.tuned(given_)
+    assert ours["GLIBC_TUNABLES"] == (f"{others}:{OURS}" if others else OURS)
+    assert heap.tuned(ours) == ours
+    kept = {name: value for name, value in given_.items() if value}
+    assert heap.usual(ours) == kept
+    assert heap.usual(given_) == given_
 
 
 def test_other_systems_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine.heap import limit_arenas
-
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert not limit_arenas()
+    assert heap.tuned({"A": "b"}) == {"A": "b"}
+
+
+@with_glibc
+def test_it_starts_anew_once_with_its_own_arguments() -> None:
+    code = """
+import os, sys
+from engine.heap import restart_tuned
+print(os.getpid(), flush=True)
+restart_tuned()
+print(os.getpid(), sys.argv[1:])
+"""
+    env = heap.usual(os.environ)
+    outcome = subprocess.run(
+        [sys.executable, "-c", code, "--one", "two"],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second, last = outcome.stdout.splitlines()
+    assert first == second == last.split()[0]
+    assert last.split(maxsplit=1)[1] == "['--one', 'two']"
 
 
 def test_what_start_up_made_is_not_collected_again() -> None:
