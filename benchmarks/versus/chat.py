@@ -12,10 +12,12 @@ from benchmarks.versus.gate import DURATION, compare, failed
 from benchmarks.versus.texts import USER_MESSAGES, system_message, words
 
 _ANSWER = {"max_tokens": 60}
-_NOT_TOLD = 6
-"""Characters that the last hint lacks: the composer sends one every half second, in which a fast writer types so many."""
-_THINK_S = 0.5
-"""Between the hint and the message, on both sides."""
+_HINT_S = 0.5
+"""The composer says so often what is typed, while it is typed."""
+_CHARACTERS = 6
+"""A fast writer types so many in that time."""
+_HINTS = 6
+"""The last ones of each message, that is the last three seconds of its typing; both sides take as long."""
 _HINTS_GATE, _HINTS_GOAL = 1 / 0.3, 10.0
 _REOPENED_TOKENS = 4000
 _IDLE_S = 2.0
@@ -27,7 +29,7 @@ def chat(setting: Setting) -> Outcome:
     with both(setting) as sides:
 
         def measure(side: Side, number: int) -> dict[str, float]:
-            return asyncio.run(_turns(side, number, hint=False))
+            return asyncio.run(_turns(side, number))
 
         found = duel(sides, measure, rounds=setting.rounds or 4)
         flags = flags_of(sides)
@@ -38,7 +40,7 @@ def chat(setting: Setting) -> Outcome:
 
 
 def hints(setting: Setting) -> Outcome:
-    """The same conversation; our client sends what is typed so far, then both wait as the user types on."""
+    """The same conversation; our client says while the user types what is typed so far; the peer waits as long."""
     with both(setting) as sides:
         if (status := asyncio.run(_hint_status(sides["ours"]))) >= 400:
             note = f"POST /api/prefill answers {status}"
@@ -46,7 +48,7 @@ def hints(setting: Setting) -> Outcome:
             return Outcome([gate])
 
         def measure(side: Side, number: int) -> dict[str, float]:
-            return asyncio.run(_turns(side, number, hint=side is sides["ours"], think=_THINK_S))
+            return asyncio.run(_turns(side, number, typing=True, hint=side is sides["ours"]))
 
         found = duel(sides, measure, rounds=setting.rounds or 3)
         flags = flags_of(sides)
@@ -57,7 +59,7 @@ def hints(setting: Setting) -> Outcome:
             found["first_s"],
             gate=_HINTS_GATE,
             goal=_HINTS_GOAL,
-            note=f"all but {_NOT_TOLD} characters {_THINK_S} s before it; the peer waits alike",
+            note=f"the last {_HINTS * _HINT_S:g} s of typing, a hint every {_HINT_S} s; the peer waits alike",
         )
     ]
     return Outcome(gates, {"flags": flags, "computed_tokens": found["computed"]})
@@ -78,15 +80,18 @@ def reopen(setting: Setting) -> Outcome:
     )
 
 
-async def _turns(side: Side, number: int, *, hint: bool, think: float = 0.0) -> dict[str, float]:
+async def _turns(
+    side: Side, number: int, *, typing: bool = False, hint: bool = False
+) -> dict[str, float]:
     messages = [system_message(number)]
     total = {"first_s": 0.0, "tokens": 0.0, "computed": 0.0}
     async with new_client() as client:
         for content in USER_MESSAGES:
-            if hint:
-                typed = content[:-_NOT_TOLD]
-                await _send_hint(client, side, [*messages, _user(typed)])
-            await asyncio.sleep(think)
+            for missing in range(_HINTS if typing else 0, 0, -1):
+                if hint:
+                    typed = content[: -missing * _CHARACTERS]
+                    await _send_hint(client, side, [*messages, _user(typed)])
+                await asyncio.sleep(_HINT_S)
             messages.append(_user(content))
             answer = checked(await ask(client, side.base_url, {"messages": messages, **_ANSWER}))
             messages.append({"role": "assistant", "content": answer.text})

@@ -5,8 +5,10 @@ The head carries a checksum of the state and stands behind one of its own, so th
 a power cut is never taken for one. Files are made under another name and renamed when whole; only their owner may read them.
 """
 
+import contextlib
 import os
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -20,6 +22,8 @@ KEPT: Final = "conversations"
 """Folder of all models' files, in the cache folder."""
 SUFFIX: Final = ".kv"
 _PARTIAL: Final = ".kv.part"
+_LEFTOVER_S: Final = 600
+"""No write takes so long."""
 _MAGIC: Final = b"INGLKV2\n"
 _FRONT: Final = struct.Struct("<8sIQ")
 """Magic, bytes of the head, xxh3 of the head."""
@@ -117,10 +121,14 @@ def read_state(path: Path, name: str, fingerprint: str) -> bytes | None:
 def pieces(folder: Path) -> Iterator[Path]:
     """All files of a folder and its subfolders; leftovers of a write that was cut off are removed."""
     for path in sorted(folder.rglob(f"*{SUFFIX}*")):
-        if path.name.endswith(_PARTIAL):
-            path.unlink(missing_ok=True)
-        elif path.suffix == SUFFIX:
+        if path.suffix == SUFFIX:
             yield path
+        elif path.name.endswith(_PARTIAL):
+            with contextlib.suppress(FileNotFoundError):
+                if (
+                    path.stat().st_mtime < time.time() - _LEFTOVER_S
+                ):  # else another worker writes it
+                    path.unlink()
 
 
 def measure(root: Path) -> tuple[int, int]:

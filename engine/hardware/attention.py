@@ -27,7 +27,7 @@ _NOT_MUCH_SLOWER: Final = 1.25
 """And long prompts are read in this."""
 _PADDED: Final = 0.97
 """Rows are added to a short message where it is then read in this share of its time."""
-_VERSION: Final = 3
+_VERSION: Final = 4
 _BEARABLE: Final = 1.25
 """A smaller cache may cost this much before the context is cut instead."""
 

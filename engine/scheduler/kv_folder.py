@@ -42,11 +42,10 @@ class KvFolder:
         return found
 
     def write(self, head: PieceHead, state: bytes | bytearray | memoryview) -> Path | None:
-        """Write one piece; None where it could not be."""
+        """Write one piece, once there is room; None where it could not be."""
         if len(state) > self._limit_bytes:
             return None
         try:
-            self._make_room(len(state))
             return write_piece(self._folder, head, state)
         except OSError as error:
             logger.warning("a conversation was not kept on disk, error=%s", error)
@@ -55,6 +54,25 @@ class KvFolder:
     def read(self, path: Path, name: str) -> bytes | None:
         """A piece's state; None where it is gone or damaged."""
         return read_state(path, name, self._fingerprint)
+
+    def make_room(self, num_bytes: int) -> set[Path] | None:
+        """Delete the oldest files, as many as so many bytes need.
+
+        Returns:
+            Those that are there now, whoever deleted the others; None where that cannot be seen.
+        """
+        try:
+            files = sorted(pieces(self._root), key=_age)
+        except OSError:  # a folder that vanishes while it is read
+            return None
+        sizes = [_size(path) for path in files]
+        over = sum(sizes) + num_bytes - self._limit_bytes
+        num_gone = 0
+        while over > 0 and num_gone < len(files):
+            over -= sizes[num_gone]
+            num_gone += 1
+        self.delete(files[:num_gone])
+        return set(files[num_gone:])
 
     def touch(self, paths: Sequence[Path]) -> None:
         """These were used; the last one is the youngest."""
@@ -71,15 +89,6 @@ class KvFolder:
                 path.unlink(missing_ok=True)
             except OSError as error:
                 logger.warning("a kept conversation could not be removed, error=%s", error)
-
-    def _make_room(self, num_bytes: int) -> None:
-        files = sorted(pieces(self._root), key=_age)
-        over = sum(map(_size, files)) + num_bytes - self._limit_bytes
-        for path in files:
-            if over <= 0:
-                return
-            over -= _size(path)
-            path.unlink(missing_ok=True)
 
 
 def _age(path: Path) -> float:

@@ -8,6 +8,7 @@ there: the scheduler computes it again.
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -89,10 +90,8 @@ class KvStore:
             own = own_part(match, key).pieces
             if key and own:
                 self._tree.own(own[-1], key)
-        files = [piece.file for piece in reversed(match.pieces) if piece.file is not None]
-        folder = self._folder
-        if folder is not None and files:
-            self._jobs.put(lambda: folder.touch(files))
+        if self._folder is not None:
+            self._jobs.put(lambda: self._touch(match.pieces))
 
     def fetch(self, piece: Piece) -> State | None:
         """A piece's memory, from disk if need be. None: it is gone, and so are all that go on from it."""
@@ -200,9 +199,38 @@ class KvStore:
             state_bytes=len(state),
             state_sum=checksum(state),
         )
+        self._let_go_of_all_but(self._folder.make_room(len(state)))
         path = self._folder.write(head, state)
         with self._lock:
             piece.file, piece.waits_for_disk = path, False
-            if piece.is_kept:
-                return
-        self._delete([piece])  # forgotten while it was written
+        if not piece.is_kept:
+            self._delete([piece])  # forgotten while it was written
+        elif path is not None:
+            self._touch(_line_of(piece))
+
+    def _touch(self, line: Sequence[Piece]) -> None:
+        """Make these files the youngest, the conversation's first the very youngest: it is of use without the others, not they without it."""
+        files = [piece.file for piece in reversed(line) if piece.file is not None]
+        if self._folder is not None:
+            self._folder.touch(files)
+
+    def _let_go_of_all_but(self, files: set[Path] | None) -> None:
+        """The files of other pieces are gone, deleted for their age by us or by another model's worker; None: not known."""
+        if files is None:
+            return
+        gone: list[Piece] = []
+        with self._lock:
+            lost = [p for p in self._tree if p.file is not None and p.file not in files]
+            for piece in lost:
+                piece.file = None
+                if piece.state is None and piece.is_kept:
+                    gone += self._tree.remove(piece)
+        self._delete(gone)
+
+
+def _line_of(piece: Piece) -> list[Piece]:
+    """From its conversation's first piece to this one."""
+    line = [piece]
+    while line[-1].parent is not None:
+        line.append(line[-1].parent)
+    return line[::-1]

@@ -4,6 +4,7 @@ Zone: worker process, owner thread, between requests; one small measurement a ca
 seed what then follows the load: draft lengths (`speculative.row_costs`), threads (`threads`) and chunks (`pacing`).
 """
 
+import math
 import statistics
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -35,6 +36,8 @@ _WAYS: Final[tuple[tuple[bool, KvType], ...]] = (
 """Flash attention or not, and the cache's type; without flash attention it has 16 bits."""
 _MOST_STOPPED: Final = 100
 """Attempts that requests may stop before a figure is given up."""
+_ENOUGH_S: Final = 0.5
+"""Steps that take so long together are not repeated: noise is a small part of them, and a large model would never be done."""
 _QUIET: Final = 0.5
 """Cores that others may use while figures are taken that are to stay."""
 
@@ -126,15 +129,16 @@ class Measuring:
 
     def _measure_attention(self, file: Path) -> Iterator[None]:
         assert self.figures is not None
-        rows = min(self.figures.chunk, self._backend.caps.n_batch_max)
+        most = self._backend.caps.n_batch_max
+        rows = min(self.figures.chunk, most)
         costs: list[AttentionCost] = []
         for flash, kv_type in _WAYS:
             self._set(*self.figures.best_threads)
             trial = self._backend.attention_trial(flash, kv_type)
             if trial is not None:
                 with closing(trial):
-                    begin = yield from _try_out(trial, rows, depth=rows)
-                    deep = yield from _try_out(trial, rows, depth=TRIAL_DEPTH)
+                    begin = yield from _try_out(trial, rows, depth=rows, most=most)
+                    deep = yield from _try_out(trial, rows, depth=TRIAL_DEPTH, most=most)
                 write_s, short_s, tile_s, _ = (
                     (a + b) / 2 for a, b in zip(begin, deep, strict=True)
                 )
@@ -174,11 +178,18 @@ class Measuring:
     def _median(
         self, rows: int, *, depth: int = _DEPTH, repeats: int = _REPEATS
     ) -> Generator[None, None, float]:
-        def attempt() -> float | None:
+        def attempt() -> list[float]:
             self._backend.seq_clear(self._seq)
+            found: list[float] = []
             if depth and self._decode(depth, wants_all=False) is None:
-                return None
-            return self._decode(rows, wants_all=depth > 0)
+                return found
+            while len(found) < repeats:
+                seconds = self._decode(rows, wants_all=depth > 0)
+                if seconds is not None:
+                    found.append(seconds)
+                if seconds is None or self._backend.seq_truncate(self._seq, depth) != depth:
+                    break  # stopped, or memory that cannot be cut: what is there counts
+            return found
 
         return statistics.median((yield from _several(repeats, attempt)))
 
@@ -207,34 +218,45 @@ def _read(file: Path | None) -> Figures | None:
 
 
 def _try_out(
-    trial: AttentionTrial, rows: int, depth: int
+    trial: AttentionTrial, rows: int, depth: int, most: int
 ) -> Generator[None, None, tuple[float, float, float, float]]:
-    """Seconds of a decode step, of a row of a short message, of a tile, and of a row of a chunk.
+    """Seconds of a decode step, of a row of a short message, of a tile, and of a row of a chunk; steps have at most `most` rows.
 
     The shortest: ways are compared, and noise only adds.
     """
-    yield from _several(1, lambda: 0.0 if trial.fill(rows, depth) else None)
-    writes = yield from _several(4 * _REPEATS, lambda: trial.step(1))
-    short, tile = min(SHORT, rows), min(TILE, rows)
-    shorts = yield from _several(_REPEATS, lambda: trial.step(short))
-    tiles = yield from _several(_REPEATS, lambda: trial.step(tile))
-    reads = yield from _several(_REPEATS, lambda: trial.step(rows))
-    return min(writes), min(shorts) / short, min(tiles) / tile * TILE, min(reads) / rows
+
+    def fill() -> list[float]:
+        return [0.0] if trial.fill(rows, depth) else []
+
+    def best(rows: int, repeats: int = _REPEATS) -> Generator[None, None, float]:
+        def attempt() -> list[float]:
+            seconds = trial.step(rows)
+            return [] if seconds is None else [seconds]
+
+        return min((yield from _several(repeats, attempt, enough_s=_ENOUGH_S)))
+
+    yield from _several(1, fill)
+    write_s = yield from best(1, 4 * _REPEATS)
+    short, tile = min(SHORT, most), min(TILE, most)
+    short_s = yield from best(short)
+    tile_s = yield from best(tile)
+    read_s = yield from best(rows)
+    return write_s, short_s / short, tile_s / tile * TILE, read_s / rows
 
 
-def _several(count: int, attempt: Callable[[], float | None]) -> Generator[None, None, list[float]]:
-    """So many results; a pause after each attempt.
+def _several(
+    count: int, attempt: Callable[[], list[float]], *, enough_s: float = math.inf
+) -> Generator[None, None, list[float]]:
+    """So many results, or two that took long enough; a pause after each attempt.
 
     Raises:
-        _NotMeasuredError: too many attempts gave None.
+        _NotMeasuredError: too many attempts gave nothing.
     """
     found: list[float] = []
     for _ in range(count + _MOST_STOPPED):
-        seconds = attempt()
-        if seconds is not None:
-            found.append(seconds)
+        found += attempt()
         yield
-        if len(found) == count:
+        if len(found) >= count or (len(found) > 1 and sum(found) >= enough_s):
             return found
     raise _NotMeasuredError
 

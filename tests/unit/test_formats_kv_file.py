@@ -12,6 +12,7 @@ from engine.formats.kv_file import (
     checksum,
     forget_files,
     measure,
+    pieces,
     read_head,
     read_state,
     write_piece,
@@ -134,3 +135,15 @@ def test_the_size_is_that_of_whole_files(tmp_path: Path) -> None:
     (tmp_path / "a" / "2.kv.part").write_bytes(b"being written")
     assert measure(tmp_path) == (path.stat().st_size, 1)
     assert (tmp_path / "a" / "2.kv.part").exists()
+
+
+def test_only_old_leftovers_are_removed(tmp_path: Path) -> None:
+    """A fresh one is what another model's worker writes at this moment."""
+    path = write(tmp_path, "1", "k")
+    fresh, old = (tmp_path / "a" / f"{name}.kv.part" for name in "23")
+    fresh.write_bytes(b"being written")
+    old.write_bytes(b"cut off")
+    os.utime(old, (0, 0))
+    assert list(pieces(tmp_path)) == [path]
+    assert fresh.exists()
+    assert not old.exists()

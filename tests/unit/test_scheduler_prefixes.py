@@ -1,5 +1,6 @@
 """What leaves the KV cache comes back: from memory, from disk after a restart, in pieces that conversations share."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -141,7 +142,9 @@ def test_a_damaged_file_is_never_used(tmp_path: Path, damage: str) -> None:
 def test_a_write_that_was_cut_off_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "fake"
     folder.mkdir()
-    (folder / "abc.kv.part").write_bytes(b"half")
+    half = folder / "abc.kv.part"
+    half.write_bytes(b"half")
+    os.utime(half, (0, 0))
     assert not stored(tmp_path).match(SYSTEM).pieces
     assert list(folder.iterdir()) == []
 
@@ -171,6 +174,60 @@ def test_the_disk_limit_drops_what_was_used_longest_ago(tmp_path: Path) -> None:
     after = stored(tmp_path)
     assert after.match([51] * 150).num_tokens >= 150
     assert not after.match([48] * 150).pieces
+
+
+def test_what_the_disk_limit_dropped_is_not_remembered_either(tmp_path: Path) -> None:
+    """A busy worker remembered each piece that it had ever written: 2 kB of it, and every search went through it."""
+    store = stored(tmp_path, limit=4000, memory=0)
+    engine = Engine(num_sequences=1, store=store)
+    for number in range(40):
+        engine.run(sequence(str(number), [number] * 150))
+        engine.scheduler.prefixes.close(10)
+    files = set(pieces(tmp_path))
+    assert {piece.file for piece in store._tree} == files
+    assert 2 < len(files) < 10
+
+
+def test_what_another_worker_dropped_is_not_remembered_either(tmp_path: Path) -> None:
+    store = stored(tmp_path, memory=0)
+    engine = Engine(num_sequences=1, store=store)
+    engine.run(sequence("0", chat(0)))
+    engine.scheduler.prefixes.close(10)
+    for file in pieces(tmp_path):
+        file.unlink()
+    engine.run(sequence("1", [7] * 150))
+    engine.scheduler.prefixes.close(10)
+    assert not store.match(chat(0)).pieces
+    assert store.match([7] * 150).num_tokens >= 150
+
+
+def test_what_lost_its_file_is_still_had_from_memory(tmp_path: Path) -> None:
+    store = stored(tmp_path)
+    engine = Engine(num_sequences=1, store=store)
+    engine.run(sequence("0", chat(0)))
+    engine.scheduler.prefixes.close(10)
+    for file in pieces(tmp_path):
+        file.unlink()
+    engine.run(sequence("1", [7] * 150))
+    engine.scheduler.prefixes.close(10)
+    again = sequence("again", chat(0))
+    engine.run(again)
+    assert again.num_restored == len(chat(0)) - 1
+
+
+def test_a_turn_is_dropped_before_what_it_goes_on_from(tmp_path: Path) -> None:
+    store = stored(tmp_path)
+    engine = Engine(num_sequences=1, store=store)
+    text = chat(0)
+    for number in range(3):
+        engine.run(sequence(str(number), text))
+        engine.scheduler.prefixes.close(10)
+        text = [*text, *engine.answers[str(number), 0], *(b" And then? " * 4)]
+    line = store.match(text).pieces
+    assert len(line) == 3
+    times = [piece.file.stat().st_mtime_ns for piece in line if piece.file]
+    assert len(times) == 3
+    assert times == sorted(times, reverse=True)
 
 
 def test_forgetting_takes_what_is_nobody_elses(tmp_path: Path) -> None:
