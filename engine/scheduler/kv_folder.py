@@ -59,8 +59,10 @@ class KvFolder:
         """Delete the oldest files, as many as so many bytes need.
 
         Returns:
-            Those that are there now, whoever deleted the others; None where that cannot be seen.
+            Those that are there now, whoever deleted the others; None where that cannot be seen, and where so many never fit.
         """
+        if num_bytes > self._limit_bytes:
+            return None
         try:
             files = sorted(pieces(self._root), key=_age)
         except OSError:  # a folder that vanishes while it is read

@@ -188,28 +188,40 @@ def test_what_the_disk_limit_dropped_is_not_remembered_either(tmp_path: Path) ->
     assert 2 < len(files) < 10
 
 
-def test_what_another_worker_dropped_is_not_remembered_either(tmp_path: Path) -> None:
-    store = stored(tmp_path, memory=0)
+def with_lost_files(store: KvStore, folder: Path) -> Engine:
+    """A conversation whose files another worker deletes, and one that is written after it."""
     engine = Engine(num_sequences=1, store=store)
     engine.run(sequence("0", chat(0)))
     engine.scheduler.prefixes.close(10)
-    for file in pieces(tmp_path):
+    for file in pieces(folder):
         file.unlink()
     engine.run(sequence("1", [7] * 150))
     engine.scheduler.prefixes.close(10)
+    return engine
+
+
+def test_what_never_fits_on_disk_drops_nothing(tmp_path: Path) -> None:
+    store = stored(tmp_path, limit=2000)
+    engine = Engine(num_sequences=1, store=store)
+    engine.run(sequence("0", chat(0)))
+    engine.scheduler.prefixes.close(10)
+    before = set(pieces(tmp_path))
+    assert before
+    engine.run(sequence("1", [7] * 1000))
+    engine.scheduler.prefixes.close(10)
+    assert set(pieces(tmp_path)) == before
+
+
+def test_what_another_worker_dropped_is_not_remembered_either(tmp_path: Path) -> None:
+    store = stored(tmp_path, memory=0)
+    with_lost_files(store, tmp_path)
     assert not store.match(chat(0)).pieces
     assert store.match([7] * 150).num_tokens >= 150
 
 
 def test_what_lost_its_file_is_still_had_from_memory(tmp_path: Path) -> None:
     store = stored(tmp_path)
-    engine = Engine(num_sequences=1, store=store)
-    engine.run(sequence("0", chat(0)))
-    engine.scheduler.prefixes.close(10)
-    for file in pieces(tmp_path):
-        file.unlink()
-    engine.run(sequence("1", [7] * 150))
-    engine.scheduler.prefixes.close(10)
+    engine = with_lost_files(store, tmp_path)
     again = sequence("again", chat(0))
     engine.run(again)
     assert again.num_restored == len(chat(0)) - 1
