@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.heap import usual
+from engine.heap import for_weights
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,7 +30,7 @@ async def spawn_module(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env={
-            **usual(os.environ),
+            **for_weights(os.environ),
             "PYTHONPATH": f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT),
             **(environment or {}),
         },

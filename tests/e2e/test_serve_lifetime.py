@@ -183,14 +183,14 @@ def test_only_answers_count_as_activity() -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
-def test_the_service_has_its_own_heap_settings_and_its_worker_the_usual_ones(
+def test_the_service_has_its_own_heap_settings_and_its_worker_other_ones(
     tiny_llama: Path,
 ) -> None:
-    """Thread caches made a busy service grow by 0.2 MB a minute; workers need theirs for speed."""
+    """Thread caches made a busy service grow by 0.2 MB a minute; workers need theirs for speed, and huge pages."""
     with ServiceProcess(tiny_llama) as service, httpx2.Client(trust_env=False, timeout=60) as http:
         process = psutil.Process(service.process.pid)
-        assert "GLIBC_TUNABLES" in process.environ()
+        assert "arena_max=2" in process.environ()["GLIBC_TUNABLES"]
         body = {"prompt": "a", "max_tokens": 1}
         assert http.post(f"{service.base_url}/v1/completions", json=body).status_code == 200
         (worker,) = process.children()
-        assert "GLIBC_TUNABLES" not in worker.environ()
+        assert worker.environ()["GLIBC_TUNABLES"] == "glibc.malloc.hugetlb=1"

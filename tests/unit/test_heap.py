@@ -1,4 +1,4 @@
-"""The service's heap stays small: tunables that need a second start, only for the service, only with glibc."""
+"""Tunables of the C library: for a small heap in the service, which needs a second start, and for huge pages in its children."""
 
 import os
 import subprocess
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine import heap
 
 OURS = "glibc.malloc.arena_max=2:glibc.malloc.tcache_count=0"
+WEIGHTS = "glibc.malloc.hugetlb=1"
 with_glibc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
 
 
@@ -21,20 +22,24 @@ def run(code: str) -> str:
 
 
 @with_glibc
-@given(st.sampled_from([None, "", "glibc.malloc.check=1", "a=b:c=d"]))
-def test_others_tunables_stay_and_children_get_them_back(others: str | None) -> None:
+@given(st.sampled_from([None, "", "glibc.malloc.check=1", "a=b:c=d", "glibc.malloc.hugetlb=2"]))
+def test_others_tunables_stay_in_the_service_and_in_its_children(others: str | None) -> None:
     given_ = {"PATH": "/bin"} | ({} if others is None else {"GLIBC_TUNABLES": others})
-    ours = heap.tuned(given_)
-    assert ours["GLIBC_TUNABLES"] == (f"{others}:{OURS}" if others else OURS)
-    assert heap.tuned(ours) == ours
-    kept = {name: value for name, value in given_.items() if value}
-    assert heap.usual(ours) == kept
-    assert heap.usual(given_) == given_
+    service = heap.tuned(given_)
+    assert service["GLIBC_TUNABLES"] == (f"{others}:{OURS}" if others else OURS)
+    assert heap.tuned(service) == service
+    weights = others if others and "hugetlb" in others else WEIGHTS
+    wanted = weights if not others or weights == others else f"{others}:{weights}"
+    child = heap.for_weights(service)
+    assert child == {"PATH": "/bin", "GLIBC_TUNABLES": wanted}
+    assert heap.for_weights(given_) == child
+    assert heap.for_weights(child) == child
 
 
 def test_other_systems_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert heap.tuned({"A": "b"}) == {"A": "b"}
+    assert heap.for_weights({"A": "b"}) == {"A": "b"}
 
 
 @with_glibc
@@ -46,7 +51,7 @@ print(os.getpid(), flush=True)
 restart_tuned()
 print(os.getpid(), sys.argv[1:])
 """
-    env = heap.usual(os.environ)
+    env = {k: v for k, v in os.environ.items() if k != "INGLENOOK_TUNABLES_BEFORE"}
     outcome = subprocess.run(
         [sys.executable, "-c", code, "--one", "two"],
         env=env,
